@@ -1,0 +1,16 @@
+/*
+ * compat.h
+ *		What differs between the PostgreSQL versions that we build on (15 to 18).
+ *
+ * Every version test in the project stands here.
+ */
+#ifndef PATTERN_COMPAT_H
+#define PATTERN_COMPAT_H
+
+#include "postgres.h"
+
+#if PG_VERSION_NUM >= 160000
+#include "varatt.h"
+#endif
+
+#endif							/* PATTERN_COMPAT_H */

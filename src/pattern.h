@@ -1,0 +1,238 @@
+/*
+ * pattern.h
+ *		What the files of this extension tell each other.
+ *
+ * Five floors, each of which may use those below it: patterns, document, bson,
+ * server, jsonb.  The sections below stand in the order from the ground up.
+ *
+ * A value is a JsonbValue throughout.  A value that was *read* is null, a
+ * string, a number, a boolean, or jbvBinary for an array or an object, and
+ * points into the document that it came from.  A value that is to be *written*
+ * may also be a tree of jbvArray and jbvObject; value_pack turns such a tree
+ * into one that can be read.
+ */
+#ifndef PATTERN_H
+#define PATTERN_H
+
+#include "compat.h"
+
+#include "fmgr.h"
+#include "utils/jsonb.h"
+#include "utils/numeric.h"
+
+/*
+ * jsonb/read.c: values out of the binary format
+ */
+
+/* Sequential reading of a container; see walk_begin. */
+typedef struct JsonbWalk
+{
+	const JsonbContainer *container;
+	uint32		count;			/* elements, or pairs */
+	uint32		next;			/* the child that walk_next returns next */
+	uint32		key_offset;		/* where its key starts, in an object */
+	uint32		value_offset;	/* where its value starts */
+} JsonbWalk;
+
+static inline bool
+value_is_array(const JsonbValue *v)
+{
+	return v->type == jbvBinary && JsonContainerIsArray(v->val.binary.data);
+}
+
+static inline bool
+value_is_object(const JsonbValue *v)
+{
+	return v->type == jbvBinary && JsonContainerIsObject(v->val.binary.data);
+}
+
+/* The number of elements of an array, of pairs of an object. */
+static inline uint32
+value_count(const JsonbValue *v)
+{
+	return JsonContainerSize(v->val.binary.data);
+}
+
+extern void value_from_jsonb(const Jsonb *jb, JsonbValue *result);
+extern void value_from_cstring(const char *s, JsonbValue *result);
+extern void value_from_int64(int64 i, JsonbValue *result);
+extern void value_from_bool(bool b, JsonbValue *result);
+extern void value_from_container(const JsonbContainer *container, uint32 len,
+								 JsonbValue *result);
+extern void value_copy(const JsonbValue *v, JsonbValue *result);
+extern const char *value_type_name(const JsonbValue *v);
+extern char *value_to_cstring(const JsonbValue *v);
+extern bool value_is_string(const JsonbValue *v, const char *s);
+
+extern int	key_compare(const char *a, int alen, const char *b, int blen);
+extern void container_key(const JsonbContainer *container, uint32 i, JsonbValue *result);
+extern void container_value(const JsonbContainer *container, uint32 i, JsonbValue *result);
+extern bool container_find(const JsonbContainer *container, const char *key, int len,
+						   uint32 *position);
+extern bool value_get(const JsonbValue *object, const char *key, int len, JsonbValue *result);
+extern bool value_get_cstring(const JsonbValue *object, const char *key, JsonbValue *result);
+extern void walk_begin(JsonbWalk *walk, const JsonbContainer *container);
+extern bool walk_next(JsonbWalk *walk, JsonbValue *key, JsonbValue *value);
+
+/*
+ * jsonb/number.c: arithmetic on jsonb's numbers
+ */
+extern int	number_compare(Numeric a, Numeric b);
+extern Numeric number_add(Numeric a, Numeric b);
+extern Numeric number_subtract(Numeric a, Numeric b);
+extern Numeric number_multiply(Numeric a, Numeric b);
+extern Numeric number_divide(Numeric a, Numeric b);
+extern bool number_is_zero(Numeric n);
+extern bool number_is_integral(Numeric n);
+extern bool number_to_int64(Numeric n, int64 *result);
+
+/*
+ * jsonb/order.c: MongoDB's order, equality, and a stable sort
+ */
+typedef struct DocPath DocPath;
+
+/* One key of an order. */
+typedef struct SortKey
+{
+	DocPath    *path;			/* into the element; NULL: the element itself */
+	bool		descending;
+} SortKey;
+
+typedef struct SortOrder
+{
+	int			nkeys;
+	SortKey    *keys;			/* most significant first */
+} SortOrder;
+
+extern int	value_rank(const JsonbValue *v);
+extern int	value_compare(const JsonbValue *a, const JsonbValue *b);
+extern bool value_equal(const JsonbValue *a, const JsonbValue *b);
+extern SortOrder *sort_order_parse(const char *order_by);
+extern void sort_order_keys(const SortOrder *order, const JsonbValue *element, JsonbValue *keys);
+extern int	sort_order_compare_keys(const SortOrder *order, const JsonbValue *a, const JsonbValue *b);
+extern void values_sort(JsonbValue *values, uint32 n, const SortOrder *order);
+
+/*
+ * jsonb/path.c: where in a document
+ */
+typedef struct PathStep
+{
+	const char *name;			/* as written; not null-terminated */
+	int			len;
+	int32		index;			/* all digits: the number, else -1 */
+} PathStep;
+
+struct DocPath
+{
+	int			nsteps;
+	PathStep	steps[FLEXIBLE_ARRAY_MEMBER];
+};
+
+extern int32 path_step_index(const char *name, int len);
+extern DocPath *path_parse(const char *path, int len, bool quoted);
+extern DocPath *path_from_texts(const Datum *texts, const bool *nulls, int n);
+extern char *path_to_cstring(const DocPath *path, int nsteps);
+extern bool path_get(const DocPath *path, const JsonbValue *root, JsonbValue *result);
+
+/*
+ * jsonb/write.c: the splice writer
+ */
+
+/* What happens at one place of a container; made by the splice_* functions. */
+typedef struct JsonbEdit
+{
+	uint32		at;				/* first child of the old container concerned */
+	uint32		nremoved;		/* old children that go */
+	uint32		ninserted;		/* new children in their place */
+	JsonbValue	key;			/* of the new child, in an object */
+	JsonbValue *values;			/* the new children; NULL: the one below */
+	JsonbValue	value;
+	struct JsonbSplice *within; /* instead: child `at` stays and is edited itself */
+} JsonbEdit;
+
+/* A container and the edits to be made to it. */
+typedef struct JsonbSplice
+{
+	const JsonbContainer *container;
+	uint32		container_len;	/* its bytes */
+	int			nedits;
+	int			maxedits;
+	JsonbEdit  *edits;
+	bool		in_order;		/* they stand in the order of their places */
+} JsonbSplice;
+
+/* Growable list of values, for building arrays. */
+typedef struct ValueList
+{
+	uint32		n;
+	uint32		max;
+	JsonbValue *values;
+} ValueList;
+
+/* Growable list of pairs, for building objects. */
+typedef struct PairList
+{
+	uint32		n;
+	uint32		max;
+	JsonbPair  *pairs;
+} PairList;
+
+extern JsonbSplice *splice_begin(const JsonbValue *container);
+extern void splice_put(JsonbSplice *splice, const char *key, int len, const JsonbValue *value);
+extern void splice_drop(JsonbSplice *splice, const char *key, int len);
+extern void splice_replace(JsonbSplice *splice, uint32 at, const JsonbValue *value);
+extern void splice_remove(JsonbSplice *splice, uint32 at, uint32 n);
+extern void splice_insert(JsonbSplice *splice, uint32 at, JsonbValue *values, uint32 n);
+extern JsonbSplice *splice_within(JsonbSplice *splice, uint32 at);
+extern Jsonb *splice_apply(JsonbSplice *splice);
+extern void path_put(JsonbSplice *root, const DocPath *path, const JsonbValue *value);
+
+extern void values_append(ValueList *list, const JsonbValue *value);
+extern void values_finish(const ValueList *list, JsonbValue *result);
+extern void pairs_append(PairList *list, const char *key, int len, const JsonbValue *value);
+extern void pairs_finish(PairList *list, JsonbValue *result);
+extern Jsonb *value_to_jsonb(const JsonbValue *value);
+extern void value_pack(JsonbValue *value);
+
+/*
+ * server/operand.c: operands parsed once a statement
+ */
+typedef void *(*OperandCompile) (Jsonb **operands);
+
+extern void *operand_compiled(FunctionCallInfo fcinfo, const int *args, int nargs,
+							  OperandCompile compile);
+
+/*
+ * document/match.c: MongoDB's query language
+ */
+typedef struct MatchQuery MatchQuery;
+
+typedef enum MatchKind
+{
+	MATCH_ANY,					/* fields, or operators on the value itself */
+	MATCH_DOCUMENT,				/* fields only */
+	MATCH_VALUE					/* operators only */
+} MatchKind;
+
+extern MatchQuery *match_compile(const JsonbValue *query, MatchKind kind);
+extern MatchQuery *match_compile_filter(const JsonbValue *filter, char **identifier);
+extern bool match_value(const MatchQuery *query, const JsonbValue *value);
+
+/*
+ * document/expression.c: MongoDB's expression language
+ */
+typedef struct Expression Expression;
+
+extern Expression *expression_compile(const JsonbValue *source);
+extern bool expression_evaluate(const Expression *expression, const JsonbValue *root,
+								JsonbValue *result);
+
+/*
+ * document/update.c: MongoDB's update language
+ */
+typedef struct DocUpdate DocUpdate;
+
+extern DocUpdate *update_compile(const JsonbValue *changes, const JsonbValue *array_filters);
+extern Jsonb *update_document(const DocUpdate *update, Jsonb *doc);
+
+#endif							/* PATTERN_H */
