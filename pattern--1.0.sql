@@ -7,6 +7,32 @@
 -- 1. Documents: MongoDB's update language
 --
 
+CREATE FUNCTION doc_update(doc jsonb, changes jsonb, array_filters jsonb DEFAULT NULL) RETURNS jsonb
+AS 'MODULE_PATHNAME', 'pattern_doc_update'
+LANGUAGE C STABLE PARALLEL SAFE;
+COMMENT ON FUNCTION doc_update(jsonb, jsonb, jsonb) IS
+'the document after MongoDB update operators, a pipeline of stages, or a replacement; array_filters holds one object for each $[name]. NULL doc gives NULL, NULL changes is 22004, malformed changes are class 22';
+
+CREATE FUNCTION doc_update_operator(doc jsonb, changes jsonb) RETURNS jsonb
+AS 'MODULE_PATHNAME', 'pattern_doc_update'
+LANGUAGE C STABLE PARALLEL SAFE;
+COMMENT ON FUNCTION doc_update_operator(jsonb, jsonb) IS
+'implementation of the operator <~';
+
+CREATE OPERATOR <~ (
+	LEFTARG = jsonb,
+	RIGHTARG = jsonb,
+	FUNCTION = doc_update_operator
+);
+COMMENT ON OPERATOR <~ (jsonb, jsonb) IS
+'the document after MongoDB update operators, a pipeline of stages, or a replacement';
+
+CREATE FUNCTION doc_upsert(filter jsonb, changes jsonb) RETURNS jsonb
+AS 'MODULE_PATHNAME', 'pattern_doc_upsert'
+LANGUAGE C STABLE PARALLEL SAFE;
+COMMENT ON FUNCTION doc_upsert(jsonb, jsonb) IS
+'the document that MongoDB inserts for updateOne(filter, changes, {upsert: true}) when nothing matches: the equalities of the filter, then the changes with $setOnInsert in force. A NULL argument is 22004';
+
 --
 -- 1. Documents: MongoDB's query language
 --

@@ -184,6 +184,7 @@ extern void splice_replace(JsonbSplice *splice, uint32 at, const JsonbValue *val
 extern void splice_remove(JsonbSplice *splice, uint32 at, uint32 n);
 extern void splice_insert(JsonbSplice *splice, uint32 at, JsonbValue *values, uint32 n);
 extern JsonbSplice *splice_within(JsonbSplice *splice, uint32 at);
+extern void splice_nest(JsonbSplice *splice, uint32 at, JsonbSplice *inner);
 extern Jsonb *splice_apply(JsonbSplice *splice);
 extern void path_put(JsonbSplice *root, const DocPath *path, const JsonbValue *value);
 
@@ -223,7 +224,8 @@ extern bool match_value(const MatchQuery *query, const JsonbValue *value);
  */
 typedef struct Expression Expression;
 
-extern Expression *expression_compile(const JsonbValue *source);
+extern Expression *expression_compile(const JsonbValue *source, bool immutable);
+extern void expression_clock(JsonbValue *result);
 extern bool expression_evaluate(const Expression *expression, const JsonbValue *root,
 								JsonbValue *result);
 

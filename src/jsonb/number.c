@@ -47,11 +47,16 @@ number_multiply(Numeric a, Numeric b)
 	return call2(numeric_mul, a, b);
 }
 
-/* a / b with at least 16 significant digits; 22012 if b is zero. */
+/*
+ * a / b with at least 16 significant digits, and without trailing zeros behind
+ * the point; 22012 if b is zero.
+ */
 Numeric
 number_divide(Numeric a, Numeric b)
 {
-	return call2(numeric_div, a, b);
+	Numeric		quotient = call2(numeric_div, a, b);
+
+	return DatumGetNumeric(DirectFunctionCall1(numeric_trim_scale, NumericGetDatum(quotient)));
 }
 
 bool

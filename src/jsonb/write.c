@@ -545,22 +545,29 @@ splice_insert(JsonbSplice *splice, uint32 at, JsonbValue *values, uint32 n)
 	edit->values = values;
 }
 
+/* Edit a child that is a container by a splice that was begun for it. */
+void
+splice_nest(JsonbSplice *splice, uint32 at, JsonbSplice *inner)
+{
+	add_edit(splice, at)->within = inner;
+	if (JsonContainerIsObject(splice->container))
+		note_order(splice);
+}
+
 /* Edit a child that is a container; twice for the same child gives the same splice. */
 JsonbSplice *
 splice_within(JsonbSplice *splice, uint32 at)
 {
 	JsonbValue	child;
-	JsonbEdit  *edit;
+	JsonbSplice *inner;
 
-	for (int i = splice->nedits - 1; i >= 0 && splice->edits[i].at >= at; i--)
+	for (int i = 0; i < splice->nedits; i++)
 		if (splice->edits[i].at == at && splice->edits[i].within != NULL)
 			return splice->edits[i].within;
 	container_value(splice->container, at, &child);
-	edit = add_edit(splice, at);
-	edit->within = splice_begin(&child);
-	if (JsonContainerIsObject(splice->container))
-		note_order(splice);
-	return splice->edits[splice->nedits - 1].within;
+	inner = splice_begin(&child);
+	splice_nest(splice, at, inner);
+	return inner;
 }
 
 /* The edited document; palloc'd.  54000 if it becomes too large. */

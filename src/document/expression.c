@@ -1,0 +1,390 @@
+/*
+ * document/expression.c
+ *		MongoDB's expression language: compiling, field paths and variables.
+ *
+ * An expression becomes a tree of nodes, each with the function that evaluates
+ * it.  What does not depend on the document is evaluated when it is compiled.
+ * Values point into the document or are palloc'd; nothing is kept from one
+ * evaluation to the next.
+ */
+#include "postgres.h"
+
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "utils/timestamp.h"
+
+#include "expression.h"
+
+static Expression *compile(const JsonbValue *source, bool immutable);
+
+static Expression *
+new_expression(ExpressionEvaluate evaluate)
+{
+	Expression *expression = palloc0(sizeof(Expression));
+
+	expression->evaluate = evaluate;
+	return expression;
+}
+
+static bool
+evaluate_constant(const Expression *expression, EvaluationContext *context, JsonbValue *result)
+{
+	*result = expression->constant;
+	return true;
+}
+
+static bool
+is_constant(const Expression *expression)
+{
+	return expression->evaluate == evaluate_constant;
+}
+
+/* An expression that is this value; its memory is shared. */
+Expression *
+expression_constant(const JsonbValue *value)
+{
+	Expression *expression = new_expression(evaluate_constant);
+
+	expression->constant = *value;
+	return expression;
+}
+
+static bool walk_path(const DocPath *path, int step, const JsonbValue *value, JsonbValue *result);
+
+/* A path goes into each element of an array; what is missing leaves no trace. */
+static bool
+walk_path_array(const DocPath *path, int step, const JsonbValue *array, JsonbValue *result)
+{
+	ValueList	list = {0};
+	JsonbWalk	walk;
+	JsonbValue	element,
+				inner;
+
+	check_stack_depth();
+	walk_begin(&walk, array->val.binary.data);
+	while (walk_next(&walk, NULL, &element))
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (element.type == jbvBinary && walk_path(path, step, &element, &inner))
+			values_append(&list, &inner);
+	}
+	values_finish(&list, result);
+	value_pack(result);
+	return true;
+}
+
+static bool
+walk_path(const DocPath *path, int step, const JsonbValue *value, JsonbValue *result)
+{
+	*result = *value;
+	for (; step < path->nsteps; step++)
+	{
+		JsonbValue	inner;
+
+		if (value_is_array(result))
+		{
+			inner = *result;
+			return walk_path_array(path, step, &inner, result);
+		}
+		if (!value_get(result, path->steps[step].name, path->steps[step].len, &inner))
+			return false;
+		*result = inner;
+	}
+	return true;
+}
+
+static bool
+evaluate_path(const Expression *expression, EvaluationContext *context, JsonbValue *result)
+{
+	return walk_path(expression->path, 0, context->root, result);
+}
+
+static bool
+evaluate_root(const Expression *expression, EvaluationContext *context, JsonbValue *result)
+{
+	*result = *context->root;
+	return true;
+}
+
+static bool
+evaluate_remove(const Expression *expression, EvaluationContext *context, JsonbValue *result)
+{
+	return false;
+}
+
+/* The start of the transaction as ISO 8601 text in UTC, to the millisecond; palloc'd. */
+void
+expression_clock(JsonbValue *result)
+{
+	struct pg_tm tm;
+	fsec_t		fsec;
+
+	if (timestamp2tm(GetCurrentTransactionStartTimestamp(), NULL, &tm, &fsec, NULL, NULL) != 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+				 errmsg("timestamp out of range")));
+	value_from_cstring(psprintf("%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", tm.tm_year, tm.tm_mon,
+								tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, (int) (fsec / 1000)),
+					   result);
+}
+
+static bool
+evaluate_now(const Expression *expression, EvaluationContext *context, JsonbValue *result)
+{
+	expression_clock(result);
+	return true;
+}
+
+static bool
+evaluate_array(const Expression *expression, EvaluationContext *context, JsonbValue *result)
+{
+	ValueList	list = {0};
+
+	check_stack_depth();
+	for (int i = 0; i < expression->nargs; i++)
+	{
+		JsonbValue	value;
+
+		if (!evaluate(expression->args[i], context, &value))
+			value.type = jbvNull;
+		values_append(&list, &value);
+	}
+	values_finish(&list, result);
+	value_pack(result);
+	return true;
+}
+
+static bool
+evaluate_object(const Expression *expression, EvaluationContext *context, JsonbValue *result)
+{
+	PairList	pairs = {0};
+
+	check_stack_depth();
+	for (int i = 0; i < expression->nargs; i++)
+	{
+		const JsonbValue *key = &expression->keys[i];
+		JsonbValue	value;
+
+		if (evaluate(expression->args[i], context, &value))
+			pairs_append(&pairs, key->val.string.val, key->val.string.len, &value);
+	}
+	pairs_finish(&pairs, result);
+	value_pack(result);
+	return true;
+}
+
+/* A name in an expression may not begin with a dollar sign, nor, as a key, hold a dot. */
+static void
+check_name(const char *name, int len, bool is_key)
+{
+	if (len == 0 || name[0] == '$' || memchr(name, '\0', len) != NULL ||
+		(is_key && memchr(name, '.', len) != NULL))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid field name in an expression: \"%.*s\"", len, name),
+				 errdetail("A field name is not empty, does not begin with a dollar sign, and has no dots.")));
+}
+
+/* A path's text as an expression on the root. */
+static Expression *
+compile_path(const char *path, int len)
+{
+	Expression *expression = new_expression(evaluate_path);
+
+	expression->path = path_parse(path, len, false);
+	for (int i = 0; i < expression->path->nsteps; i++)
+		check_name(expression->path->steps[i].name, expression->path->steps[i].len, false);
+	return expression;
+}
+
+/* $$NAME or $$NAME.path; the text is what stands behind the dollar signs. */
+static Expression *
+compile_variable(const char *text, int len, bool immutable)
+{
+	const char *dot = memchr(text, '.', len);
+	int			name_len = dot != NULL ? dot - text : len;
+	JsonbValue	name;
+
+	name.type = jbvString;
+	name.val.string.val = unconstify(char *, text);
+	name.val.string.len = name_len;
+	if (value_is_string(&name, "ROOT") || value_is_string(&name, "CURRENT"))
+	{
+		if (dot != NULL)
+			return compile_path(dot + 1, text + len - (dot + 1));
+		return new_expression(evaluate_root);
+	}
+	if (value_is_string(&name, "REMOVE") && dot == NULL)
+		return new_expression(evaluate_remove);
+	if (value_is_string(&name, "NOW") && dot == NULL)
+	{
+		if (immutable)
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("the variable $$NOW is not supported in a query"),
+					 errdetail("A query gives the same answer at all times, so that it can be indexed."),
+					 errhint("Put the time into the query as a value.")));
+		return new_expression(evaluate_now);
+	}
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("unrecognized variable in an expression: \"$$%.*s\"", len, text),
+			 errhint("The variables are $$ROOT, $$CURRENT, $$NOW and $$REMOVE. Write {\"$literal\": ...} for text that begins with a dollar sign.")));
+	return NULL;
+}
+
+static Expression *
+compile_string(const JsonbValue *source, bool immutable)
+{
+	const char *text = source->val.string.val;
+	int			len = source->val.string.len;
+
+	if (len == 0 || text[0] != '$')
+		return expression_constant(source);
+	if (len > 1 && text[1] == '$')
+		return compile_variable(text + 2, len - 2, immutable);
+	if (len == 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("\"$\" is not a field path"),
+				 errhint("Write {\"$literal\": \"$\"} for the text.")));
+	return compile_path(text + 1, len - 1);
+}
+
+/* Arguments and an array's or object's values that are constant make a constant. */
+static Expression *
+fold(Expression *expression)
+{
+	EvaluationContext context = {0};
+	JsonbValue	value;
+
+	for (int i = 0; i < expression->nargs; i++)
+		if (!is_constant(expression->args[i]))
+			return expression;
+	return evaluate(expression, &context, &value) ? expression_constant(&value) : expression;
+}
+
+static Expression *
+compile_array(const JsonbValue *source, bool immutable)
+{
+	Expression *expression = new_expression(evaluate_array);
+	JsonbWalk	walk;
+	JsonbValue	element;
+
+	expression->args = palloc(value_count(source) * sizeof(Expression *));
+	walk_begin(&walk, source->val.binary.data);
+	while (walk_next(&walk, NULL, &element))
+		expression->args[expression->nargs++] = compile(&element, immutable);
+	return fold(expression);
+}
+
+/*
+ * The arguments of an operator: the operand's elements if it is an array, else
+ * the operand.  Their number is checked.
+ */
+Expression *
+expression_arguments(const ExpressionOperator *operator, const JsonbValue *operand, bool immutable)
+{
+	Expression *expression = new_expression(operator->evaluate);
+	int			nargs = value_is_array(operand) ? value_count(operand) : 1;
+
+	if (nargs < operator->min_args || (operator->max_args >= 0 && nargs > operator->max_args))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("wrong number of arguments for %s: %d", operator->name, nargs),
+				 operator->max_args < 0 ? errdetail("It takes at least %d.", operator->min_args) :
+				 operator->min_args == operator->max_args ? errdetail("It takes %d.", operator->min_args) :
+				 errdetail("It takes %d to %d.", operator->min_args, operator->max_args)));
+	expression->operator = operator;
+	expression->args = palloc(Max(nargs, 1) * sizeof(Expression *));
+	if (value_is_array(operand))
+	{
+		JsonbWalk	walk;
+		JsonbValue	element;
+
+		walk_begin(&walk, operand->val.binary.data);
+		while (walk_next(&walk, NULL, &element))
+			expression->args[expression->nargs++] = compile(&element, immutable);
+	}
+	else
+		expression->args[expression->nargs++] = compile(operand, immutable);
+	return expression;
+}
+
+static Expression *
+compile_operator(const JsonbValue *name, const JsonbValue *operand, bool immutable)
+{
+	for (const ExpressionOperator *operator = expression_operators; operator->name != NULL; operator++)
+		if (value_is_string(name, operator->name))
+			return operator->compile != NULL ? operator->compile(operator, operand, immutable) :
+				expression_arguments(operator, operand, immutable);
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("the expression operator \"%.*s\" is not supported", name->val.string.len,
+					name->val.string.val)));
+	return NULL;
+}
+
+static Expression *
+compile_object(const JsonbValue *source, bool immutable)
+{
+	Expression *expression = new_expression(evaluate_object);
+	uint32		count = value_count(source);
+	JsonbWalk	walk;
+	JsonbValue	key,
+				value;
+
+	expression->args = palloc(Max(count, 1) * sizeof(Expression *));
+	expression->keys = palloc(Max(count, 1) * sizeof(JsonbValue));
+	walk_begin(&walk, source->val.binary.data);
+	while (walk_next(&walk, &key, &value))
+	{
+		if (key.val.string.len > 0 && key.val.string.val[0] == '$')
+		{
+			if (count > 1)
+				ereport(ERROR,
+						(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						 errmsg("the expression operator \"%.*s\" must stand alone in its object: %s",
+								key.val.string.len, key.val.string.val, value_to_cstring(source))));
+			return compile_operator(&key, &value, immutable);
+		}
+		check_name(key.val.string.val, key.val.string.len, true);
+		expression->keys[expression->nargs] = key;
+		expression->args[expression->nargs++] = compile(&value, immutable);
+	}
+	return fold(expression);
+}
+
+static Expression *
+compile(const JsonbValue *source, bool immutable)
+{
+	check_stack_depth();
+	if (source->type == jbvString)
+		return compile_string(source, immutable);
+	if (value_is_array(source))
+		return compile_array(source, immutable);
+	if (value_is_object(source))
+		return compile_object(source, immutable);
+	return expression_constant(source);
+}
+
+/*
+ * Compiles an expression; immutable refuses what depends on the time.  The
+ * result is palloc'd and points into the source.  22023 for a malformed one,
+ * 22P02 for a bad path, 0A000 for an operator that is not supported.
+ */
+Expression *
+expression_compile(const JsonbValue *source, bool immutable)
+{
+	return compile(source, immutable);
+}
+
+/* The value for a document, in *result; false if it is missing.  Class 22 errors. */
+bool
+expression_evaluate(const Expression *expression, const JsonbValue *root, JsonbValue *result)
+{
+	EvaluationContext context = {0};
+
+	context.root = root;
+	return evaluate(expression, &context, result);
+}

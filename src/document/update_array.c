@@ -1,0 +1,555 @@
+/*
+ * document/update_array.c
+ *		The update operators on arrays: $push $addToSet $pop $pull $pullAll.
+ *
+ * An array is spliced where that says it all: pushing to an array of any length
+ * costs the bytes copied.  Only $sort needs the elements one by one, and it
+ * looks at nothing in them but the sort keys.
+ */
+#include "postgres.h"
+
+#include "miscadmin.h"
+
+#include "update.h"
+
+/* The operand of $push. */
+typedef struct PushOperand
+{
+	ValueList	each;
+	bool		has_position;
+	bool		has_slice;
+	int64		position;
+	int64		slice;
+	SortOrder  *order;			/* NULL: no $sort */
+} PushOperand;
+
+/* The operand of $pull. */
+typedef struct PullOperand
+{
+	MatchQuery *query;			/* NULL: elements that equal the value */
+	bool		objects_only;	/* the query is for documents */
+	JsonbValue	value;
+} PullOperand;
+
+static void
+list_from_array(const JsonbValue *array, ValueList *list)
+{
+	JsonbWalk	walk;
+	JsonbValue	element;
+
+	walk_begin(&walk, array->val.binary.data);
+	while (walk_next(&walk, NULL, &element))
+	{
+		CHECK_FOR_INTERRUPTS();
+		values_append(list, &element);
+	}
+}
+
+static void
+set_array(UpdateEffect *effect, const ValueList *list)
+{
+	effect->kind = EFFECT_SET;
+	values_finish(list, &effect->value);
+}
+
+/* Begin to edit the array that is there. */
+static JsonbSplice *
+edit_array(UpdateEffect *effect, const JsonbValue *old)
+{
+	effect->kind = EFFECT_SPLICE;
+	effect->splice = splice_begin(old);
+	return effect->splice;
+}
+
+static int64
+compile_integer(const UpdateOperation *operation, const char *name, const JsonbValue *value)
+{
+	int64		n;
+
+	if (value->type != jbvNumeric || !number_to_int64(value->val.numeric, &n))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid %s for %s at \"%s\": %s", name, operation->operator->name,
+						operation->path, value_to_cstring(value)),
+				 errdetail("The value must be an integer.")));
+	return n;
+}
+
+static void
+sort_error(const UpdateOperation *operation, const JsonbValue *value, const char *hint)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("invalid $sort for %s at \"%s\": %s", operation->operator->name,
+					operation->path, value_to_cstring(value)),
+			 errdetail("$sort must be 1, -1, an object such as {\"field\": -1}, or an array of such objects."),
+			 hint != NULL ? errhint("%s", hint) : 0));
+}
+
+/* 1 or -1: is it descending? */
+static bool
+compile_direction(const UpdateOperation *operation, const JsonbValue *sort, const JsonbValue *direction)
+{
+	int64		n;
+
+	if (direction->type != jbvNumeric || !number_to_int64(direction->val.numeric, &n) ||
+		(n != 1 && n != -1))
+		sort_error(operation, sort, NULL);
+	return n == -1;
+}
+
+/* One key, as {"field": -1}. */
+static void
+compile_sort_key(const UpdateOperation *operation, const JsonbValue *sort, SortKey *result)
+{
+	JsonbValue	key,
+				direction;
+
+	if (!value_is_object(sort) || value_count(sort) == 0)
+		sort_error(operation, sort, NULL);
+	if (value_count(sort) > 1)
+		sort_error(operation, sort,
+				   "jsonb does not keep the order of an object's keys. Write [{\"first\": 1}, {\"second\": -1}].");
+	container_key(sort->val.binary.data, 0, &key);
+	container_value(sort->val.binary.data, 0, &direction);
+	result->path = path_parse(key.val.string.val, key.val.string.len, false);
+	result->descending = compile_direction(operation, sort, &direction);
+}
+
+static SortOrder *
+compile_sort(const UpdateOperation *operation, const JsonbValue *sort)
+{
+	SortOrder  *order = palloc(sizeof(SortOrder));
+
+	if (value_is_array(sort))
+	{
+		JsonbWalk	walk;
+		JsonbValue	element;
+
+		if (value_count(sort) == 0)
+			sort_error(operation, sort, NULL);
+		order->nkeys = 0;
+		order->keys = palloc(value_count(sort) * sizeof(SortKey));
+		walk_begin(&walk, sort->val.binary.data);
+		while (walk_next(&walk, NULL, &element))
+			compile_sort_key(operation, &element, &order->keys[order->nkeys++]);
+		return order;
+	}
+	order->nkeys = 1;
+	order->keys = palloc(sizeof(SortKey));
+	if (value_is_object(sort))
+		compile_sort_key(operation, sort, &order->keys[0]);
+	else
+	{
+		order->keys[0].path = NULL;
+		order->keys[0].descending = compile_direction(operation, sort, sort);
+	}
+	return order;
+}
+
+/* A modifier that stands beside $each. */
+static void
+compile_modifier(const UpdateOperation *operation, PushOperand *push, const JsonbValue *key,
+				 const JsonbValue *value)
+{
+	if (value_is_string(key, "$position"))
+	{
+		push->has_position = true;
+		push->position = compile_integer(operation, "$position", value);
+	}
+	else if (value_is_string(key, "$slice"))
+	{
+		push->has_slice = true;
+		push->slice = compile_integer(operation, "$slice", value);
+	}
+	else if (value_is_string(key, "$sort"))
+		push->order = compile_sort(operation, value);
+	else
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("unrecognized modifier for %s at \"%s\": \"%.*s\"", operation->operator->name,
+						operation->path, key->val.string.len, key->val.string.val),
+				 errhint("Beside $each there may be $position, $sort and $slice.")));
+}
+
+/* The values of $each. */
+static void
+compile_each(const UpdateOperation *operation, const JsonbValue *each, ValueList *list)
+{
+	if (!value_is_array(each))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid $each for %s at \"%s\": %s", operation->operator->name,
+						operation->path, value_to_cstring(each)),
+				 errdetail("The value must be an array.")));
+	list_from_array(each, list);
+}
+
+static void *
+compile_push(const UpdateOperation *operation, const JsonbValue *operand)
+{
+	PushOperand *push = palloc0(sizeof(PushOperand));
+	JsonbWalk	walk;
+	JsonbValue	key,
+				value;
+
+	if (!value_get_cstring(operand, "$each", &value))
+	{
+		values_append(&push->each, operand);
+		return push;
+	}
+	compile_each(operation, &value, &push->each);
+	walk_begin(&walk, operand->val.binary.data);
+	while (walk_next(&walk, &key, &value))
+		if (!value_is_string(&key, "$each"))
+			compile_modifier(operation, push, &key, &value);
+	return push;
+}
+
+/* Where in an array of count elements new ones are put; negative counts from its end. */
+static uint32
+push_position(const PushOperand *push, uint32 count)
+{
+	if (!push->has_position || push->position >= (int64) count)
+		return count;
+	if (push->position >= 0)
+		return (uint32) push->position;
+	return push->position < -(int64) count ? 0 : (uint32) (count + push->position);
+}
+
+/* The part [*low, *high) of total elements that $slice keeps. */
+static void
+push_window(const PushOperand *push, uint64 total, uint64 *low, uint64 *high)
+{
+	*low = 0;
+	*high = total;
+	if (!push->has_slice)
+		return;
+	if (push->slice >= 0)
+		*high = Min(total, (uint64) push->slice);
+	else if (push->slice > -(int64) total)
+		*low = total + push->slice;
+}
+
+/* The part of the window that falls into the n elements from start on, relative to start. */
+static void
+window_part(uint64 low, uint64 high, uint64 start, uint32 n, uint32 *from, uint32 *to)
+{
+	*from = low <= start ? 0 : (uint32) Min(low - start, n);
+	*to = high <= start ? 0 : (uint32) Min(high - start, n);
+}
+
+/* Insert and cut without looking at the elements. */
+static void
+push_splice(const PushOperand *push, const JsonbValue *old, UpdateEffect *effect)
+{
+	uint32		count = value_count(old);
+	uint32		position = push_position(push, count);
+	uint32		added = push->each.n;
+	uint64		low,
+				high;
+	uint32		from,
+				to;
+	JsonbSplice *splice;
+
+	push_window(push, (uint64) count + added, &low, &high);
+	if (added == 0 && low == 0 && high == count)
+		return;
+	splice = edit_array(effect, old);
+
+	/* old elements before the new ones */
+	window_part(low, high, 0, position, &from, &to);
+	if (from > 0)
+		splice_remove(splice, 0, from);
+	if (to < position && to >= from)
+		splice_remove(splice, to, position - to);
+	/* the new ones */
+	window_part(low, high, position, added, &from, &to);
+	if (to > from)
+		splice_insert(splice, position, push->each.values + from, to - from);
+	/* and behind them */
+	window_part(low, high, (uint64) position + added, count - position, &from, &to);
+	if (from > 0)
+		splice_remove(splice, position, from);
+	if (to < count - position && to >= from)
+		splice_remove(splice, position + to, count - position - to);
+}
+
+/* Insert, sort, cut. */
+static void
+push_sorted(const PushOperand *push, const JsonbValue *old, UpdateEffect *effect)
+{
+	ValueList	list = {0};
+	uint64		low,
+				high;
+
+	if (old != NULL)
+		list_from_array(old, &list);
+	/* where equal elements stand is where they were inserted */
+	for (uint32 i = 0; i < push->each.n; i++)
+		values_append(&list, &push->each.values[i]);
+	if (old != NULL && push->has_position)
+	{
+		uint32		count = value_count(old);
+		uint32		position = push_position(push, count);
+
+		memmove(list.values + position + push->each.n, list.values + position,
+				(count - position) * sizeof(JsonbValue));
+		memcpy(list.values + position, push->each.values, push->each.n * sizeof(JsonbValue));
+	}
+	values_sort(list.values, list.n, push->order);
+	push_window(push, list.n, &low, &high);
+	list.values += low;
+	list.n = high - low;
+	set_array(effect, &list);
+}
+
+static void
+apply_push(const UpdateOperation *operation, UpdateRun *run, const JsonbValue *old,
+		   UpdateEffect *effect)
+{
+	const PushOperand *push = operation->operand;
+
+	if (old != NULL && !value_is_array(old))
+		update_target_error(operation, old, "an array");
+	if (push->order != NULL)
+		push_sorted(push, old, effect);
+	else if (old != NULL)
+		push_splice(push, old, effect);
+	else
+	{
+		ValueList	list = push->each;
+		uint64		low,
+					high;
+
+		push_window(push, list.n, &low, &high);
+		list.values += low;
+		list.n = high - low;
+		set_array(effect, &list);
+	}
+}
+
+static bool
+list_contains(const ValueList *list, const JsonbValue *value)
+{
+	for (uint32 i = 0; i < list->n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (value_equal(&list->values[i], value))
+			return true;
+	}
+	return false;
+}
+
+static bool
+array_contains(const JsonbValue *array, const JsonbValue *value)
+{
+	JsonbWalk	walk;
+	JsonbValue	element;
+
+	walk_begin(&walk, array->val.binary.data);
+	while (walk_next(&walk, NULL, &element))
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (value_equal(&element, value))
+			return true;
+	}
+	return false;
+}
+
+/* The operand as a list of different values. */
+static void *
+compile_add_to_set(const UpdateOperation *operation, const JsonbValue *operand)
+{
+	ValueList	given = {0};
+	ValueList  *list = palloc0(sizeof(ValueList));
+	JsonbValue	each;
+
+	if (value_get_cstring(operand, "$each", &each))
+	{
+		if (value_count(operand) > 1)
+			update_operand_error(operation, operand, "a value, or an object of $each alone");
+		compile_each(operation, &each, &given);
+	}
+	else
+		values_append(&given, operand);
+	for (uint32 i = 0; i < given.n; i++)
+		if (!list_contains(list, &given.values[i]))
+			values_append(list, &given.values[i]);
+	return list;
+}
+
+static void
+apply_add_to_set(const UpdateOperation *operation, UpdateRun *run, const JsonbValue *old,
+				 UpdateEffect *effect)
+{
+	const ValueList *list = operation->operand;
+	ValueList	added = {0};
+
+	if (old == NULL)
+	{
+		set_array(effect, list);
+		return;
+	}
+	if (!value_is_array(old))
+		update_target_error(operation, old, "an array");
+	for (uint32 i = 0; i < list->n; i++)
+		if (!array_contains(old, &list->values[i]))
+			values_append(&added, &list->values[i]);
+	if (added.n > 0)
+		splice_insert(edit_array(effect, old), value_count(old), added.values, added.n);
+}
+
+/* 1 or -1: is it the first element that goes? */
+static void *
+compile_pop(const UpdateOperation *operation, const JsonbValue *operand)
+{
+	int64		n;
+	bool	   *first = palloc(sizeof(bool));
+
+	if (operand->type != jbvNumeric || !number_to_int64(operand->val.numeric, &n) ||
+		(n != 1 && n != -1))
+		update_operand_error(operation, operand, "1, for the last element, or -1, for the first");
+	*first = (n == -1);
+	return first;
+}
+
+static void
+apply_pop(const UpdateOperation *operation, UpdateRun *run, const JsonbValue *old,
+		  UpdateEffect *effect)
+{
+	const bool *first = operation->operand;
+
+	if (!value_is_array(old))
+		update_target_error(operation, old, "an array");
+	if (value_count(old) > 0)
+		splice_remove(edit_array(effect, old), *first ? 0 : value_count(old) - 1, 1);
+}
+
+/*
+ * The operand of $pull: an object of operators is a condition on the element,
+ * another object a query for elements that are objects, and anything else a
+ * value.
+ */
+static void *
+compile_pull(const UpdateOperation *operation, const JsonbValue *operand)
+{
+	static const char *const unsuitable[] = {"$expr", "$jsonSchema", "$text", "$where"};
+	static const char *const logical[] = {"$and", "$or", "$nor"};
+	PullOperand *pull = palloc0(sizeof(PullOperand));
+	JsonbWalk	walk;
+	JsonbValue	key,
+				value;
+	bool		is_condition = false;
+
+	if (!value_is_object(operand))
+	{
+		pull->value = *operand;
+		return pull;
+	}
+	walk_begin(&walk, operand->val.binary.data);
+	while (walk_next(&walk, &key, &value))
+	{
+		bool		is_logical = false;
+
+		for (int i = 0; i < lengthof(unsuitable); i++)
+			if (value_is_string(&key, unsuitable[i]))
+				update_operand_error(operation, operand, "a condition without $expr, $jsonSchema, $text and $where");
+		for (int i = 0; i < lengthof(logical); i++)
+			is_logical = is_logical || value_is_string(&key, logical[i]);
+		if (key.val.string.len > 0 && key.val.string.val[0] == '$' && !is_logical)
+			is_condition = true;
+	}
+	pull->objects_only = !is_condition;
+	pull->query = match_compile(operand, is_condition ? MATCH_VALUE : MATCH_DOCUMENT);
+	return pull;
+}
+
+static bool
+pull_matches(const void *operand, const JsonbValue *element)
+{
+	const PullOperand *pull = operand;
+
+	if (pull->query == NULL)
+		return value_equal(&pull->value, element);
+	if (pull->objects_only && !value_is_object(element))
+		return false;
+	return match_value(pull->query, element);
+}
+
+static bool
+pull_all_matches(const void *operand, const JsonbValue *element)
+{
+	return list_contains(operand, element);
+}
+
+/* Remove the elements that match. */
+static void
+remove_elements(const UpdateOperation *operation, const JsonbValue *old, UpdateEffect *effect,
+				bool (*matches) (const void *operand, const JsonbValue *element))
+{
+	JsonbSplice *splice = NULL;
+	JsonbWalk	walk;
+	JsonbValue	element;
+	uint32		run = 0;		/* matching elements right before `at` */
+	uint32		at = 0;
+
+	if (!value_is_array(old))
+		update_target_error(operation, old, "an array");
+	walk_begin(&walk, old->val.binary.data);
+	for (;; at++)
+	{
+		bool		more = walk_next(&walk, NULL, &element);
+
+		CHECK_FOR_INTERRUPTS();
+		if (more && matches(operation->operand, &element))
+		{
+			run++;
+			continue;
+		}
+		if (run > 0)
+		{
+			if (splice == NULL)
+				splice = edit_array(effect, old);
+			splice_remove(splice, at - run, run);
+			run = 0;
+		}
+		if (!more)
+			break;
+	}
+}
+
+static void
+apply_pull(const UpdateOperation *operation, UpdateRun *run, const JsonbValue *old,
+		   UpdateEffect *effect)
+{
+	remove_elements(operation, old, effect, pull_matches);
+}
+
+static void *
+compile_pull_all(const UpdateOperation *operation, const JsonbValue *operand)
+{
+	ValueList  *list = palloc0(sizeof(ValueList));
+
+	if (!value_is_array(operand))
+		update_operand_error(operation, operand, "an array");
+	list_from_array(operand, list);
+	return list;
+}
+
+static void
+apply_pull_all(const UpdateOperation *operation, UpdateRun *run, const JsonbValue *old,
+			   UpdateEffect *effect)
+{
+	remove_elements(operation, old, effect, pull_all_matches);
+}
+
+const UpdateOperator update_array_operators[] =
+{
+	{.name = "$push", .compile = compile_push, .apply = apply_push, .creates = true},
+	{.name = "$addToSet", .compile = compile_add_to_set, .apply = apply_add_to_set, .creates = true},
+	{.name = "$pop", .compile = compile_pop, .apply = apply_pop},
+	{.name = "$pull", .compile = compile_pull, .apply = apply_pull},
+	{.name = "$pullAll", .compile = compile_pull_all, .apply = apply_pull_all},
+	{0}
+};
