@@ -37,6 +37,19 @@ COMMENT ON FUNCTION doc_upsert(jsonb, jsonb) IS
 -- 1. Documents: MongoDB's query language
 --
 
+CREATE FUNCTION doc_match(value jsonb, query jsonb) RETURNS boolean
+	AS 'MODULE_PATHNAME', 'pattern_doc_match' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION doc_match(jsonb, jsonb) IS
+'does a value match a MongoDB query: {"a.b": {"$gte": 5}, "$or": [...]}, or {"$gte": 5} on a value that is no object; 22023 for a wrong query, 0A000 for an operator that does not exist here';
+
+CREATE OPERATOR @~ (
+	LEFTARG = jsonb, RIGHTARG = jsonb, FUNCTION = doc_match,
+	RESTRICT = matchingsel, JOIN = matchingjoinsel
+);
+
+COMMENT ON OPERATOR @~ (jsonb, jsonb) IS 'does the value match the MongoDB query';
+
 --
 -- 2. Attribute pattern
 --

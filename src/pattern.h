@@ -83,6 +83,7 @@ extern Numeric number_subtract(Numeric a, Numeric b);
 extern Numeric number_multiply(Numeric a, Numeric b);
 extern Numeric number_divide(Numeric a, Numeric b);
 extern bool number_is_zero(Numeric n);
+extern Numeric number_truncate(Numeric n);
 extern bool number_is_integral(Numeric n);
 extern bool number_to_int64(Numeric n, int64 *result);
 

@@ -65,6 +65,13 @@ number_is_zero(Numeric n)
 	return number_compare(n, int64_to_numeric(0)) == 0;
 }
 
+/* The number without its fraction. */
+Numeric
+number_truncate(Numeric n)
+{
+	return DatumGetNumeric(DirectFunctionCall2(numeric_trunc, NumericGetDatum(n), Int32GetDatum(0)));
+}
+
 /* Is it a whole number?  2.0 is. */
 bool
 number_is_integral(Numeric n)
