@@ -1,7 +1,6 @@
 --
 -- doc_update and <~ : MongoDB's update operators
 --
-CREATE EXTENSION pattern;
 \pset null '(null)'
 
 -- the operator and the function are one

@@ -82,7 +82,7 @@ sort_error(const UpdateOperation *operation, const JsonbValue *value, const char
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("invalid $sort for %s at \"%s\": %s", operation->operator->name,
 					operation->path, value_to_cstring(value)),
-			 errdetail("$sort must be 1, -1, an object such as {\"field\": -1}, or an array of such objects."),
+			 errdetail("$sort must be 1, -1, an object such as {\"field\": -1}, or an array of several such objects."),
 			 hint != NULL ? errhint("%s", hint) : 0));
 }
 
@@ -126,8 +126,8 @@ compile_sort(const UpdateOperation *operation, const JsonbValue *sort)
 		JsonbWalk	walk;
 		JsonbValue	element;
 
-		if (value_count(sort) == 0)
-			sort_error(operation, sort, NULL);
+		if (value_count(sort) < 2)
+			sort_error(operation, sort, "One key stands without an array around it.");
 		order->nkeys = 0;
 		order->keys = palloc(value_count(sort) * sizeof(SortKey));
 		walk_begin(&walk, sort->val.binary.data);
