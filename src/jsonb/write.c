@@ -430,7 +430,8 @@ document_end(StringInfo buf)
 
 		while ((token = JsonbIteratorNext(&it, &v, false)) != WJB_DONE)
 			tree = pushJsonbValue(&state, token,
-								  token < WJB_BEGIN_ARRAY || token == WJB_BEGIN_ARRAY ? &v : NULL);
+								  token < WJB_BEGIN_ARRAY ||
+								  (token == WJB_BEGIN_ARRAY && v.val.array.rawScalar) ? &v : NULL);
 		again = JsonbValueToJsonb(tree);
 		Assert(VARSIZE(again) == VARSIZE(result) &&
 			   memcmp(again, result, VARSIZE(result)) == 0);
@@ -529,9 +530,15 @@ splice_replace(JsonbSplice *splice, uint32 at, const JsonbValue *value)
 void
 splice_remove(JsonbSplice *splice, uint32 at, uint32 n)
 {
-	add_edit(splice, at)->nremoved = n;
-	if (JsonContainerIsObject(splice->container))
-		note_order(splice);
+	if (JsonContainerIsArray(splice->container))
+		add_edit(splice, at)->nremoved = n;
+	else
+		for (uint32 i = 0; i < n; i++)
+		{
+			/* one by one, as a new key may come between two of them */
+			add_edit(splice, at + i)->nremoved = 1;
+			note_order(splice);
+		}
 }
 
 /* Insert elements before an array's element at; neither list nor values are copied. */
@@ -561,9 +568,13 @@ splice_within(JsonbSplice *splice, uint32 at)
 	JsonbValue	child;
 	JsonbSplice *inner;
 
-	for (int i = 0; i < splice->nedits; i++)
+	for (int i = splice->nedits - 1; i >= 0; i--)
+	{
 		if (splice->edits[i].at == at && splice->edits[i].within != NULL)
 			return splice->edits[i].within;
+		if (splice->in_order && splice->edits[i].at < at)
+			break;
+	}
 	container_value(splice->container, at, &child);
 	inner = splice_begin(&child);
 	splice_nest(splice, at, inner);
