@@ -54,6 +54,80 @@ COMMENT ON OPERATOR @~ (jsonb, jsonb) IS 'does the value match the MongoDB query
 -- 2. Attribute pattern
 --
 
+CREATE FUNCTION attribute_pack(doc jsonb, units jsonb DEFAULT NULL) RETURNS jsonb
+AS 'MODULE_PATHNAME', 'pattern_attribute_pack'
+LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION attribute_pack(jsonb, jsonb) IS
+'{"size": 65} as attributes: [{"k": "size", "v": 65}], with "u" where units, such as {"size": "inches"}, has the name; NULL for a NULL doc; 22023 unless both are objects and the units strings';
+
+CREATE FUNCTION attribute_unpack(attributes jsonb) RETURNS jsonb
+AS 'MODULE_PATHNAME', 'pattern_attribute_unpack'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION attribute_unpack(jsonb) IS
+'the object that attributes [{"k", "v"}, ...] stand for, without units; a repeated k gives an array of its values, a missing v null; 22023 for an element that is no object with a string k';
+
+CREATE FUNCTION attribute_get(attributes jsonb, name text) RETURNS jsonb
+AS 'MODULE_PATHNAME', 'pattern_attribute_get'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION attribute_get(jsonb, text) IS
+'the value of an attribute, an array of its values if the name is repeated, NULL if there is none; 22023 unless attributes is an array';
+
+CREATE FUNCTION attribute_set(attributes jsonb, name text, value jsonb, unit text DEFAULT NULL) RETURNS jsonb
+AS 'MODULE_PATHNAME', 'pattern_attribute_set'
+LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION attribute_set(jsonb, text, jsonb, text) IS
+'attributes with the value of one changed in place or added at the end; a unit of NULL leaves the unit alone, a repeated name is set once, NULL attributes start an array; 22004 for a NULL name or value, 22023 unless attributes is an array';
+
+CREATE FUNCTION attribute_remove(attributes jsonb, name text) RETURNS jsonb
+AS 'MODULE_PATHNAME', 'pattern_attribute_remove'
+LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION attribute_remove(jsonb, text) IS
+'attributes without those of this name; 22004 for a NULL name, 22023 unless attributes is an array';
+
+CREATE FUNCTION attribute_query(conditions jsonb) RETURNS jsonb
+AS 'MODULE_PATHNAME', 'pattern_attribute_query'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION attribute_query(jsonb) IS
+'the query on attributes for conditions such as {"color": "red", "size": {"$gte": 65}}: one $elemMatch for each under $all; {"$exists": false} asks that no attribute has the name; 22023 for a name that begins with $';
+
+CREATE FUNCTION attribute_facets_add(internal, jsonb) RETURNS internal
+AS 'MODULE_PATHNAME', 'pattern_attribute_facets_add'
+LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION attribute_facets_add(internal, jsonb) IS 'transition function of attribute_facets';
+
+CREATE FUNCTION attribute_facets_combine(internal, internal) RETURNS internal
+AS 'MODULE_PATHNAME', 'pattern_attribute_facets_combine'
+LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION attribute_facets_combine(internal, internal) IS 'combine function of attribute_facets';
+
+CREATE FUNCTION attribute_facets_serialize(internal) RETURNS bytea
+AS 'MODULE_PATHNAME', 'pattern_attribute_facets_serialize'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION attribute_facets_serialize(internal) IS 'serialization function of attribute_facets';
+
+CREATE FUNCTION attribute_facets_deserialize(bytea, internal) RETURNS internal
+AS 'MODULE_PATHNAME', 'pattern_attribute_facets_deserialize'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION attribute_facets_deserialize(bytea, internal) IS 'deserialization function of attribute_facets';
+
+CREATE FUNCTION attribute_facets_final(internal) RETURNS jsonb
+AS 'MODULE_PATHNAME', 'pattern_attribute_facets_final'
+LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION attribute_facets_final(internal) IS 'final function of attribute_facets';
+
+CREATE AGGREGATE attribute_facets(attributes jsonb) (
+	SFUNC = attribute_facets_add,
+	STYPE = internal,
+	FINALFUNC = attribute_facets_final,
+	FINALFUNC_MODIFY = READ_ONLY,
+	COMBINEFUNC = attribute_facets_combine,
+	SERIALFUNC = attribute_facets_serialize,
+	DESERIALFUNC = attribute_facets_deserialize,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE attribute_facets(jsonb) IS
+'in how many rows each value of each attribute is: {"color": {"red": 12, "blue": 7}, ...}; members of an array count each, null, objects and elements that are no attributes do not count; {} over no rows';
+
 --
 -- 3. Bucket pattern
 --

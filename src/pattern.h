@@ -17,6 +17,8 @@
 #include "compat.h"
 
 #include "fmgr.h"
+#include "lib/stringinfo.h"
+#include "utils/hsearch.h"
 #include "utils/jsonb.h"
 #include "utils/numeric.h"
 
@@ -86,6 +88,21 @@ extern bool number_is_zero(Numeric n);
 extern Numeric number_truncate(Numeric n);
 extern bool number_is_integral(Numeric n);
 extern bool number_to_int64(Numeric n, int64 *result);
+extern Numeric number_trim(Numeric n);
+
+/*
+ * jsonb/names.c: a hash table whose entries are found by a name
+ */
+
+/* What an entry begins with. */
+typedef struct NameEntry
+{
+	const char *name;			/* not null-terminated */
+	int			len;
+} NameEntry;
+
+extern HTAB *names_create(Size entrysize);
+extern void *names_enter(HTAB *names, const char *name, int len, bool *found);
 
 /*
  * jsonb/order.c: MongoDB's order, equality, and a stable sort
@@ -188,6 +205,7 @@ extern JsonbSplice *splice_within(JsonbSplice *splice, uint32 at);
 extern void splice_nest(JsonbSplice *splice, uint32 at, JsonbSplice *inner);
 extern Jsonb *splice_apply(JsonbSplice *splice);
 extern void path_put(JsonbSplice *root, const DocPath *path, const JsonbValue *value);
+extern JsonbSplice *path_within(JsonbSplice *root, const DocPath *path);
 
 extern void values_append(ValueList *list, const JsonbValue *value);
 extern void values_finish(const ValueList *list, JsonbValue *result);
@@ -203,6 +221,32 @@ typedef void *(*OperandCompile) (Jsonb **operands);
 
 extern void *operand_compiled(FunctionCallInfo fcinfo, const int *args, int nargs,
 							  OperandCompile compile);
+
+/*
+ * server/argument.c: what is wrong with an argument
+ */
+extern void argument_check_given(FunctionCallInfo fcinfo, int position, const char *name);
+extern void argument_check_least(const char *name, int32 value, int32 least);
+extern void argument_mismatch(const char *name, const char *expected, const JsonbValue *found);
+extern void field_mismatch(const char *path, const char *expected, const JsonbValue *found);
+
+/*
+ * server/aggregate.c: what the states of aggregates have in common
+ */
+
+/* The order of an aggregate's values, the same for all rows of a group. */
+typedef struct GroupOrder
+{
+	text	   *order_by;		/* as given; NULL: not given */
+	SortOrder  *order;			/* what it says; of no keys if not given */
+} GroupOrder;
+
+extern MemoryContext aggregate_context(FunctionCallInfo fcinfo);
+extern void aggregate_option_changed(const char *name);
+extern void group_order_init(GroupOrder *order, const text *order_by);
+extern void group_order_check(const GroupOrder *order, const text *order_by);
+extern void group_order_send(const GroupOrder *order, StringInfo buf);
+extern void group_order_receive(GroupOrder *order, StringInfo buf);
 
 /*
  * document/match.c: MongoDB's query language
@@ -237,5 +281,10 @@ typedef struct DocUpdate DocUpdate;
 
 extern DocUpdate *update_compile(const JsonbValue *changes, const JsonbValue *array_filters);
 extern Jsonb *update_document(const DocUpdate *update, Jsonb *doc);
+
+/*
+ * patterns/attribute.c: {k, v, u} objects
+ */
+extern bool attribute_read(const JsonbValue *element, JsonbValue *name, JsonbValue *value);
 
 #endif							/* PATTERN_H */

@@ -90,3 +90,10 @@ number_to_int64(Numeric n, int64 *result)
 	*result = DatumGetInt64(DirectFunctionCall1(numeric_int8, NumericGetDatum(n)));
 	return true;
 }
+
+/* The same number without zeros at the end of its fraction. */
+Numeric
+number_trim(Numeric n)
+{
+	return DatumGetNumeric(DirectFunctionCall1(numeric_trim_scale, NumericGetDatum(n)));
+}

@@ -681,6 +681,23 @@ path_put(JsonbSplice *root, const DocPath *path, const JsonbValue *value)
 	}
 }
 
+/* Edit the container at a path, which must be there. */
+JsonbSplice *
+path_within(JsonbSplice *root, const DocPath *path)
+{
+	for (int i = 0; i < path->nsteps; i++)
+	{
+		const PathStep *step = &path->steps[i];
+		uint32		at = step->index;
+
+		if (JsonContainerIsObject(root->container) &&
+			!container_find(root->container, step->name, step->len, &at))
+			elog(ERROR, "path is not in the document");
+		root = splice_within(root, at);
+	}
+	return root;
+}
+
 /* Append to a list; the value itself is not copied. */
 void
 values_append(ValueList *list, const JsonbValue *value)
