@@ -440,10 +440,7 @@ pattern_doc_update(PG_FUNCTION_ARGS)
 	static const int args[] = {1, 2};
 	DocUpdate  *update;
 
-	if (PG_ARGISNULL(1))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("changes must not be null")));
+	argument_check_given(fcinfo, 1, "changes");
 	if (PG_ARGISNULL(0))
 		PG_RETURN_NULL();
 	if (PG_NARGS() > 2)

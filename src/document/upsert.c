@@ -160,15 +160,11 @@ Datum
 pattern_doc_upsert(PG_FUNCTION_ARGS)
 {
 	static const int args[] = {0, 1};
-	static const char *const names[] = {"filter", "changes"};
 	Upsert	   *upsert;
 	Jsonb	   *result;
 
-	for (int i = 0; i < 2; i++)
-		if (PG_ARGISNULL(i))
-			ereport(ERROR,
-					(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-					 errmsg("%s must not be null", names[i])));
+	argument_check_given(fcinfo, 0, "filter");
+	argument_check_given(fcinfo, 1, "changes");
 	upsert = operand_compiled(fcinfo, args, 2, compile_upsert);
 	if (upsert->update->root != NULL)
 	{
