@@ -63,6 +63,7 @@ extern void value_from_container(const JsonbContainer *container, uint32 len,
 								 JsonbValue *result);
 extern void value_copy(const JsonbValue *v, JsonbValue *result);
 extern const char *value_type_name(const JsonbValue *v);
+extern char *text_for_message(const char *text, int len);
 extern char *value_to_cstring(const JsonbValue *v);
 extern bool value_is_string(const JsonbValue *v, const char *s);
 

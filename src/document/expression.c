@@ -181,7 +181,7 @@ check_name(const char *name, int len, bool is_key)
 		(is_key && memchr(name, '.', len) != NULL))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("invalid field name in an expression: \"%.*s\"", len, name),
+				 errmsg("invalid field name in an expression: \"%s\"", text_for_message(name, len)),
 				 errdetail("A field name is not empty, does not begin with a dollar sign, and has no dots.")));
 }
 
@@ -228,7 +228,7 @@ compile_variable(const char *text, int len, bool immutable)
 	}
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("unrecognized variable in an expression: \"$$%.*s\"", len, text),
+			 errmsg("unrecognized variable in an expression: \"$$%s\"", text_for_message(text, len)),
 			 errhint("The variables are $$ROOT, $$CURRENT, $$NOW and $$REMOVE. Write {\"$literal\": ...} for text that begins with a dollar sign.")));
 	return NULL;
 }
@@ -320,8 +320,8 @@ compile_operator(const JsonbValue *name, const JsonbValue *operand, bool immutab
 				expression_arguments(operator, operand, immutable);
 	ereport(ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-			 errmsg("the expression operator \"%.*s\" is not supported", name->val.string.len,
-					name->val.string.val)));
+			 errmsg("the expression operator \"%s\" is not supported",
+					text_for_message(name->val.string.val, name->val.string.len))));
 	return NULL;
 }
 
@@ -344,8 +344,9 @@ compile_object(const JsonbValue *source, bool immutable)
 			if (count > 1)
 				ereport(ERROR,
 						(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						 errmsg("the expression operator \"%.*s\" must stand alone in its object: %s",
-								key.val.string.len, key.val.string.val, value_to_cstring(source))));
+						 errmsg("the expression operator \"%s\" must stand alone in its object: %s",
+								text_for_message(key.val.string.val, key.val.string.len),
+								value_to_cstring(source))));
 			return compile_operator(&key, &value, immutable);
 		}
 		check_name(key.val.string.val, key.val.string.len, true);

@@ -87,7 +87,7 @@ child_for_name(FieldNode *parent, const char *name, int len)
 static FieldNode *
 add_path(FieldNode *node, const JsonbValue *text)
 {
-	char	   *name = pnstrdup(text->val.string.val, text->val.string.len);
+	char	   *name = text_for_message(text->val.string.val, text->val.string.len);
 	DocPath    *path = path_parse(text->val.string.val, text->val.string.len, false);
 
 	for (int i = 0; i < path->nsteps; i++)
@@ -97,14 +97,14 @@ add_path(FieldNode *node, const JsonbValue *text)
 		if (step->name[0] == '$')
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("invalid field name \"%.*s\" in path \"%s\"", step->len, step->name, name),
+					 errmsg("invalid field name \"%s\" in path \"%s\"", text_for_message(step->name, step->len), name),
 					 errdetail("A field name does not begin with a dollar sign.")));
 		node = child_for_name(node, step->name, step->len);
 		if (node->leaf)
 			update_conflict(name, path_to_cstring(path, i + 1));
 	}
 	if (node->nchildren > 0)
-		update_conflict(name, psprintf("%s.%.*s", name, node->children[0]->len, node->children[0]->name));
+		update_conflict(name, psprintf("%s.%s", name, text_for_message(node->children[0]->name, node->children[0]->len)));
 	node->leaf = true;
 	return node;
 }
@@ -143,8 +143,8 @@ compile_set(FieldNode *node, const JsonbValue *fields, bool nested)
 		if (nested && memchr(key.val.string.val, '.', key.val.string.len) != NULL)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("a dotted path cannot stand inside an object: \"%.*s\"",
-							key.val.string.len, key.val.string.val)));
+					 errmsg("a dotted path cannot stand inside an object: \"%s\"",
+							text_for_message(key.val.string.val, key.val.string.len))));
 		child = add_path(node, &key);
 		if (is_nested(&value))
 		{
@@ -222,8 +222,8 @@ compile_stage(PipelineStage *stage, const JsonbValue *source)
 	else
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("unrecognized stage in an update pipeline: \"%.*s\"",
-						name.val.string.len, name.val.string.val),
+				 errmsg("unrecognized stage in an update pipeline: \"%s\"",
+						text_for_message(name.val.string.val, name.val.string.len)),
 				 errhint("The stages of an update are $set, $addFields, $unset, $replaceWith and $replaceRoot.")));
 }
 

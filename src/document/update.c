@@ -76,7 +76,8 @@ find_operator(const JsonbValue *key)
 				return operator;
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("unrecognized update operator: \"%.*s\"", key->val.string.len, key->val.string.val),
+			 errmsg("unrecognized update operator: \"%s\"",
+					text_for_message(key->val.string.val, key->val.string.len)),
 			 key->val.string.len > 0 && key->val.string.val[0] == '$' ? 0 :
 			 errdetail("The other names in the update are operators, which begin with a dollar sign."),
 			 errhint("Use $set to give a field a value.")));
@@ -92,8 +93,9 @@ find_filter(UpdateCompile *compile, const char *name, int len, const char *path)
 			return &compile->filters[i];
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("no array filter found for identifier \"%.*s\" in path \"%s\"", len, name, path),
-			 errhint("Give the filter in array_filters: [{\"%.*s\": {...}}].", len, name)));
+			 errmsg("no array filter found for identifier \"%s\" in path \"%s\"",
+					text_for_message(name, len), path),
+			 errhint("Give the filter in array_filters: [{\"%s\": {...}}].", text_for_message(name, len))));
 	return NULL;
 }
 
@@ -115,7 +117,8 @@ parse_step(UpdateCompile *compile, UpdateNode *node, const PathStep *step, const
 		if (first)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("path \"%s\" has no array field before \"%.*s\"", path, step->len, step->name)));
+					 errmsg("path \"%s\" has no array field before \"%s\"", path,
+							text_for_message(step->name, step->len))));
 		node->index = -1;
 		if (step->len == 3)
 			node->kind = STEP_ALL;
@@ -199,23 +202,23 @@ add_operation(UpdateCompile *compile, const UpdateOperation *operation, const Do
 }
 
 static UpdateOperation *
-new_operation(const UpdateOperator *operator, const char *path)
+new_operation(const UpdateOperator *operator, const JsonbValue *path)
 {
 	UpdateOperation *operation = palloc0(sizeof(UpdateOperation));
 
 	operation->operator = operator;
-	operation->path = path;
+	operation->path = text_for_message(path->val.string.val, path->val.string.len);
 	return operation;
 }
 
 /* $rename is a removal at one place and a $set at another. */
 static void
-compile_rename(UpdateCompile *compile, UpdateOperation *operation, const JsonbValue *operand)
+compile_rename(UpdateCompile *compile, UpdateOperation *operation, DocPath *source,
+			   const JsonbValue *operand)
 {
 	DocUpdate  *update = compile->update;
-	UpdateRename *rename = update_rename_compile(operation, operand);
-	UpdateOperation *target = new_operation(&update_rename_target,
-											pnstrdup(operand->val.string.val, operand->val.string.len));
+	UpdateRename *rename = update_rename_compile(operation, source, operand);
+	UpdateOperation *target = new_operation(&update_rename_target, operand);
 
 	rename->number = update->nrenames++;
 	if (update->renames == NULL)
@@ -247,11 +250,10 @@ compile_operator(UpdateCompile *compile, const UpdateOperator *operator, const J
 	while (walk_next(&walk, &key, &operand))
 	{
 		DocPath    *path = path_parse(key.val.string.val, key.val.string.len, false);
-		UpdateOperation *operation = new_operation(operator,
-												   pnstrdup(key.val.string.val, key.val.string.len));
+		UpdateOperation *operation = new_operation(operator, &key);
 
 		if (operator->compile == NULL)
-			compile_rename(compile, operation, &operand);
+			compile_rename(compile, operation, path, &operand);
 		else
 		{
 			operation->operand = operator->compile(operation, &operand);

@@ -55,7 +55,7 @@ typedef struct UpdateOperator
 struct UpdateOperation
 {
 	const UpdateOperator *operator;
-	const char *path;			/* as written, null-terminated */
+	const char *path;			/* for messages */
 	void	   *operand;		/* what compile made */
 };
 
@@ -125,7 +125,8 @@ extern const UpdateOperator update_array_operators[];
 
 /* $rename is the one operator without compile; its target's side is apart */
 extern const UpdateOperator update_rename_target;
-extern UpdateRename *update_rename_compile(const UpdateOperation *operation, const JsonbValue *operand);
+extern UpdateRename *update_rename_compile(const UpdateOperation *operation, DocPath *source,
+										   const JsonbValue *operand);
 extern void update_rename_lookup(UpdateRun *run, const JsonbValue *doc);
 
 /* update.c */

@@ -31,6 +31,7 @@ operation_idle(const UpdateRun *run, const UpdateOperation *operation)
 static const UpdateOperation *
 strict_operation(const UpdateRun *run, const UpdateNode *node)
 {
+	check_stack_depth();
 	if (node->operation != NULL)
 		return node->operation->operator->lenient || operation_idle(run, node->operation)
 			? NULL : node->operation;
@@ -53,9 +54,9 @@ check_blocked(const UpdateRun *run, const UpdateNode *field, const JsonbValue *f
 	if (operation != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("cannot apply %s at \"%s\": there is no field \"%.*s\" in a value of type %s",
-						operation->operator->name, operation->path, field->len, field->name,
-						value_type_name(found)),
+				 errmsg("cannot apply %s at \"%s\": there is no field \"%s\" in a value of type %s",
+						operation->operator->name, operation->path,
+						text_for_message(field->name, field->len), value_type_name(found)),
 				 errdetail("The value in the way is %s.", value_to_cstring(found)),
 				 value_is_array(found) ? errhint("Name an element by its index, or use $[] or $[name] for several.") : 0));
 }
@@ -64,17 +65,17 @@ static void
 no_array(const UpdateNode *node, const JsonbValue *found)
 {
 	const char *path = update_node_path(node);
+	const char *step = text_for_message(node->name, node->len);
 
 	if (found == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("the array field before \"%.*s\" in path \"%s\" is missing",
-						node->len, node->name, path),
+				 errmsg("the array field before \"%s\" in path \"%s\" is missing", step, path),
 				 errdetail("An update of array elements needs the array.")));
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("the value before \"%.*s\" in path \"%s\" is not an array but a value of type %s: %s",
-					node->len, node->name, path, value_type_name(found), value_to_cstring(found))));
+			 errmsg("the value before \"%s\" in path \"%s\" is not an array but a value of type %s: %s",
+					step, path, value_type_name(found), value_to_cstring(found))));
 }
 
 /* The first child that stands for elements of an array. */
@@ -151,8 +152,8 @@ apply_object(UpdateRun *run, const UpdateNode *node, const JsonbValue *old)
 			if (node == run->update->root && child->name[0] == '$')
 				ereport(ERROR,
 						(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-						 errmsg("cannot create the field \"%.*s\": its name begins with a dollar sign",
-								child->len, child->name)));
+						 errmsg("cannot create the field \"%s\": its name begins with a dollar sign",
+								text_for_message(child->name, child->len))));
 			splice_put(splice, child->name, child->len, &effect.value);
 		}
 	}

@@ -167,8 +167,8 @@ compile_modifier(const UpdateOperation *operation, PushOperand *push, const Json
 	else
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("unrecognized modifier for %s at \"%s\": \"%.*s\"", operation->operator->name,
-						operation->path, key->val.string.len, key->val.string.val),
+				 errmsg("unrecognized modifier for %s at \"%s\": \"%s\"", operation->operator->name,
+						operation->path, text_for_message(key->val.string.val, key->val.string.len)),
 				 errhint("Beside $each there may be $position, $sort and $slice.")));
 }
 

@@ -217,13 +217,13 @@ check_rename_path(const UpdateOperation *operation, const JsonbValue *operand, c
 
 /* Compiles a $rename, whose operand is the target; the caller numbers it. */
 UpdateRename *
-update_rename_compile(const UpdateOperation *operation, const JsonbValue *operand)
+update_rename_compile(const UpdateOperation *operation, DocPath *source, const JsonbValue *operand)
 {
 	UpdateRename *rename = palloc0(sizeof(UpdateRename));
 
 	if (operand->type != jbvString)
 		update_operand_error(operation, operand, "a string, the new path");
-	rename->source = path_parse(operation->path, strlen(operation->path), false);
+	rename->source = source;
 	rename->target = path_parse(operand->val.string.val, operand->val.string.len, false);
 	check_rename_path(operation, operand, rename->source);
 	check_rename_path(operation, operand, rename->target);

@@ -28,8 +28,8 @@ add_equality(PairList *fields, const JsonbValue *path, const JsonbValue *value)
 		if (value_equal(&fields->pairs[i].key, path))
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("cannot infer the field \"%.*s\" from the filter: it is matched twice",
-							path->val.string.len, path->val.string.val)));
+					 errmsg("cannot infer the field \"%s\" from the filter: it is matched twice",
+							text_for_message(path->val.string.val, path->val.string.len))));
 	pairs_append(fields, path->val.string.val, path->val.string.len, value);
 }
 

@@ -50,7 +50,7 @@ path_syntax_error(const char *path, int len, const char *what)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
-			 errmsg("invalid path \"%.*s\"", len, path),
+			 errmsg("invalid path \"%s\"", text_for_message(path, len)),
 			 errdetail("The path has %s.", what),
 			 errhint("A path is a list of field names with dots between them, such as \"a.b\".")));
 }
@@ -133,7 +133,7 @@ path_from_texts(const Datum *texts, const bool *nulls, int n)
 	return result;
 }
 
-/* For messages: the first nsteps steps with dots between them; palloc'd. */
+/* For messages: the first nsteps steps with dots between them, cut to a readable length; palloc'd. */
 char *
 path_to_cstring(const DocPath *path, int nsteps)
 {
@@ -142,7 +142,7 @@ path_to_cstring(const DocPath *path, int nsteps)
 	initStringInfo(&buf);
 	for (int i = 0; i < nsteps; i++)
 		appendStringInfo(&buf, "%s%.*s", i > 0 ? "." : "", path->steps[i].len, path->steps[i].name);
-	return buf.data;
+	return text_for_message(buf.data, buf.len);
 }
 
 /*

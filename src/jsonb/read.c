@@ -160,11 +160,21 @@ value_type_name(const JsonbValue *v)
 	}
 }
 
+/* For messages: text, cut to a readable length; palloc'd and null-terminated. */
+char *
+text_for_message(const char *text, int len)
+{
+	const int	limit = 120;
+
+	if (len <= limit)
+		return pnstrdup(text, len);
+	return psprintf("%.*s...", pg_mbcliplen(text, len, limit), text);
+}
+
 /* For messages: the value as JSON text, cut to a readable length; palloc'd. */
 char *
 value_to_cstring(const JsonbValue *v)
 {
-	const int	limit = 120;
 	Jsonb	   *jb;
 	char	   *text;
 
@@ -176,13 +186,7 @@ value_to_cstring(const JsonbValue *v)
 		return psprintf("string of %d bytes", v->val.string.len);
 	jb = value_to_jsonb(v);
 	text = JsonbToCString(NULL, &jb->root, VARSIZE(jb));
-	if (strlen(text) > limit)
-	{
-		int			cut = pg_mbcliplen(text, strlen(text), limit);
-
-		text = psprintf("%.*s...", cut, text);
-	}
-	return text;
+	return text_for_message(text, strlen(text));
 }
 
 /* Is the value this string? */

@@ -355,6 +355,7 @@ value_bound(const JsonbValue *value)
 {
 	Size		bound = 2 * sizeof(JEntry);
 
+	check_stack_depth();
 	switch (value->type)
 	{
 		case jbvString:
@@ -383,6 +384,7 @@ splice_bound(const JsonbSplice *splice)
 {
 	Size		bound = 0;
 
+	check_stack_depth();
 	for (int i = 0; i < splice->nedits; i++)
 	{
 		const JsonbEdit *edit = &splice->edits[i];
