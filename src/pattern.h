@@ -154,7 +154,7 @@ extern char *path_to_cstring(const DocPath *path, int nsteps);
 extern bool path_get(const DocPath *path, const JsonbValue *root, JsonbValue *result);
 
 /*
- * jsonb/write.c: the splice writer
+ * jsonb/splice.c: what is to be edited in a container
  */
 
 /* What happens at one place of a container; made by the splice_* functions. */
@@ -180,6 +180,22 @@ typedef struct JsonbSplice
 	bool		in_order;		/* they stand in the order of their places */
 } JsonbSplice;
 
+extern JsonbSplice *splice_begin(const JsonbValue *container);
+extern void splice_put(JsonbSplice *splice, const char *key, int len, const JsonbValue *value);
+extern void splice_drop(JsonbSplice *splice, const char *key, int len);
+extern void splice_replace(JsonbSplice *splice, uint32 at, const JsonbValue *value);
+extern void splice_remove(JsonbSplice *splice, uint32 at, uint32 n);
+extern void splice_insert(JsonbSplice *splice, uint32 at, JsonbValue *values, uint32 n);
+extern void splice_nest(JsonbSplice *splice, uint32 at, JsonbSplice *inner);
+extern JsonbSplice *splice_within(JsonbSplice *splice, uint32 at);
+extern void splice_sort(JsonbSplice *splice);
+extern void path_put(JsonbSplice *root, const DocPath *path, const JsonbValue *value);
+extern JsonbSplice *path_within(JsonbSplice *root, const DocPath *path);
+
+/*
+ * jsonb/build.c: new arrays and objects
+ */
+
 /* Growable list of values, for building arrays. */
 typedef struct ValueList
 {
@@ -196,22 +212,16 @@ typedef struct PairList
 	JsonbPair  *pairs;
 } PairList;
 
-extern JsonbSplice *splice_begin(const JsonbValue *container);
-extern void splice_put(JsonbSplice *splice, const char *key, int len, const JsonbValue *value);
-extern void splice_drop(JsonbSplice *splice, const char *key, int len);
-extern void splice_replace(JsonbSplice *splice, uint32 at, const JsonbValue *value);
-extern void splice_remove(JsonbSplice *splice, uint32 at, uint32 n);
-extern void splice_insert(JsonbSplice *splice, uint32 at, JsonbValue *values, uint32 n);
-extern JsonbSplice *splice_within(JsonbSplice *splice, uint32 at);
-extern void splice_nest(JsonbSplice *splice, uint32 at, JsonbSplice *inner);
-extern Jsonb *splice_apply(JsonbSplice *splice);
-extern void path_put(JsonbSplice *root, const DocPath *path, const JsonbValue *value);
-extern JsonbSplice *path_within(JsonbSplice *root, const DocPath *path);
-
+extern void jsonb_check_count(uint64 count);
 extern void values_append(ValueList *list, const JsonbValue *value);
 extern void values_finish(const ValueList *list, JsonbValue *result);
 extern void pairs_append(PairList *list, const char *key, int len, const JsonbValue *value);
 extern void pairs_finish(PairList *list, JsonbValue *result);
+
+/*
+ * jsonb/write.c: the writer
+ */
+extern Jsonb *splice_apply(JsonbSplice *splice);
 extern Jsonb *value_to_jsonb(const JsonbValue *value);
 extern void value_pack(JsonbValue *value);
 

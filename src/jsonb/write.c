@@ -1,6 +1,6 @@
 /*
  * jsonb/write.c
- *		Writes jsonb's binary format, and edits it in place of rebuilding it.
+ *		Writes jsonb's binary format, and edits it instead of rebuilding it.
  *
  * Core's functions take a document apart into a tree and build it again, which
  * visits every value of it.  Here an edit is a splice: what stands before it is
@@ -36,17 +36,7 @@ typedef struct Frame
 } Frame;
 
 static void write_value(Frame *frame, const JsonbValue *value);
-static void write_splice(StringInfo buf, const JsonbSplice *splice);
-
-static void
-check_count(uint64 count)
-{
-	if (count > Min(JB_CMASK, MaxAllocSize / sizeof(JsonbPair)))
-		ereport(ERROR,
-				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-				 errmsg("number of elements in one jsonb array or object exceeds the maximum allowed (%zu)",
-						Min(JB_CMASK, MaxAllocSize / sizeof(JsonbPair)))));
-}
+static void write_splice(StringInfo buf, JsonbSplice *splice);
 
 /* Room for n bytes at the end of the buffer; their offset. */
 static int
@@ -83,7 +73,7 @@ frame_open(Frame *frame, StringInfo buf, uint32 flags, uint64 count)
 {
 	uint32		header;
 
-	check_count(count);
+	jsonb_check_count(count);
 	header = (uint32) count | flags;
 	pad(buf);
 	append(buf, &header, sizeof(header));
@@ -267,21 +257,6 @@ copy_children(Frame *frame, const JsonbContainer *old, const char *data,
 	return end;
 }
 
-/* The order of an object's edits: by place, new keys before the old child there. */
-static int
-compare_edits(const void *a, const void *b)
-{
-	const JsonbEdit *x = a;
-	const JsonbEdit *y = b;
-
-	if (x->at != y->at)
-		return x->at < y->at ? -1 : 1;
-	if ((x->nremoved == 0 && x->within == NULL) != (y->nremoved == 0 && y->within == NULL))
-		return x->nremoved == 0 && x->within == NULL ? -1 : 1;
-	return key_compare(x->key.val.string.val, x->key.val.string.len,
-					   y->key.val.string.val, y->key.val.string.len);
-}
-
 /* Append the new keys or, with values, the new values of a container. */
 static void
 write_children(Frame *frame, const JsonbSplice *splice, uint32 first, uint32 count, bool keys)
@@ -323,7 +298,7 @@ write_children(Frame *frame, const JsonbSplice *splice, uint32 first, uint32 cou
 
 /* Append the edited container. */
 static void
-write_splice(StringInfo buf, const JsonbSplice *splice)
+write_splice(StringInfo buf, JsonbSplice *splice)
 {
 	const JsonbContainer *old = splice->container;
 	uint32		count = JsonContainerSize(old);
@@ -331,11 +306,7 @@ write_splice(StringInfo buf, const JsonbSplice *splice)
 	Frame		frame;
 
 	check_stack_depth();
-	if (!splice->in_order)
-	{
-		Assert(JsonContainerIsObject(old));
-		qsort(splice->edits, splice->nedits, sizeof(JsonbEdit), compare_edits);
-	}
+	splice_sort(splice);
 	for (int i = 0; i < splice->nedits; i++)
 		new_count += (uint64) splice->edits[i].ninserted - splice->edits[i].nremoved;
 
@@ -443,146 +414,6 @@ document_end(StringInfo buf)
 	return result;
 }
 
-/* Begin to edit a container that was read. */
-JsonbSplice *
-splice_begin(const JsonbValue *container)
-{
-	JsonbSplice *splice = palloc0(sizeof(JsonbSplice));
-
-	Assert(container->type == jbvBinary);
-	splice->container = container->val.binary.data;
-	splice->container_len = container->val.binary.len;
-	splice->in_order = true;
-	return splice;
-}
-
-/* A new edit, all zeros but for its place. */
-static JsonbEdit *
-add_edit(JsonbSplice *splice, uint32 at)
-{
-	JsonbEdit  *edit;
-
-	if (splice->nedits == splice->maxedits)
-	{
-		splice->maxedits = Max(4, splice->maxedits * 2);
-		if (splice->edits == NULL)
-			splice->edits = palloc(splice->maxedits * sizeof(JsonbEdit));
-		else
-			splice->edits = repalloc_huge(splice->edits, splice->maxedits * sizeof(JsonbEdit));
-	}
-	edit = &splice->edits[splice->nedits++];
-	memset(edit, 0, sizeof(JsonbEdit));
-	edit->at = at;
-	return edit;
-}
-
-/* Called when an object's edit is complete. */
-static void
-note_order(JsonbSplice *splice)
-{
-	JsonbEdit  *last = &splice->edits[splice->nedits - 1];
-
-	if (splice->nedits > 1 && compare_edits(last - 1, last) > 0)
-		splice->in_order = false;
-}
-
-/* Set a key of an object; the value is not copied.  Each key may be edited once. */
-void
-splice_put(JsonbSplice *splice, const char *key, int len, const JsonbValue *value)
-{
-	uint32		at;
-	bool		found = container_find(splice->container, key, len, &at);
-	JsonbEdit  *edit = add_edit(splice, at);
-
-	edit->nremoved = found ? 1 : 0;
-	edit->ninserted = 1;
-	edit->value = *value;
-	edit->key.type = jbvString;
-	edit->key.val.string.val = unconstify(char *, key);
-	edit->key.val.string.len = len;
-	note_order(splice);
-}
-
-/* Remove a key of an object, if it is there. */
-void
-splice_drop(JsonbSplice *splice, const char *key, int len)
-{
-	uint32		at;
-
-	if (!container_find(splice->container, key, len, &at))
-		return;
-	add_edit(splice, at)->nremoved = 1;
-	note_order(splice);
-}
-
-/* Replace an array's element, or the value of an object's pair. */
-void
-splice_replace(JsonbSplice *splice, uint32 at, const JsonbValue *value)
-{
-	JsonbEdit  *edit = add_edit(splice, at);
-
-	edit->nremoved = 1;
-	edit->ninserted = 1;
-	edit->value = *value;
-	if (JsonContainerIsObject(splice->container))
-		note_order(splice);
-}
-
-/* Remove n children.  An array's edits come in the order of their places. */
-void
-splice_remove(JsonbSplice *splice, uint32 at, uint32 n)
-{
-	if (JsonContainerIsArray(splice->container))
-		add_edit(splice, at)->nremoved = n;
-	else
-		for (uint32 i = 0; i < n; i++)
-		{
-			/* one by one, as a new key may come between two of them */
-			add_edit(splice, at + i)->nremoved = 1;
-			note_order(splice);
-		}
-}
-
-/* Insert elements before an array's element at; neither list nor values are copied. */
-void
-splice_insert(JsonbSplice *splice, uint32 at, JsonbValue *values, uint32 n)
-{
-	JsonbEdit  *edit = add_edit(splice, at);
-
-	Assert(JsonContainerIsArray(splice->container));
-	edit->ninserted = n;
-	edit->values = values;
-}
-
-/* Edit a child that is a container by a splice that was begun for it. */
-void
-splice_nest(JsonbSplice *splice, uint32 at, JsonbSplice *inner)
-{
-	add_edit(splice, at)->within = inner;
-	if (JsonContainerIsObject(splice->container))
-		note_order(splice);
-}
-
-/* Edit a child that is a container; twice for the same child gives the same splice. */
-JsonbSplice *
-splice_within(JsonbSplice *splice, uint32 at)
-{
-	JsonbValue	child;
-	JsonbSplice *inner;
-
-	for (int i = splice->nedits - 1; i >= 0; i--)
-	{
-		if (splice->edits[i].at == at && splice->edits[i].within != NULL)
-			return splice->edits[i].within;
-		if (splice->in_order && splice->edits[i].at < at)
-			break;
-	}
-	container_value(splice->container, at, &child);
-	inner = splice_begin(&child);
-	splice_nest(splice, at, inner);
-	return inner;
-}
-
 /* The edited document; palloc'd.  54000 if it becomes too large. */
 Jsonb *
 splice_apply(JsonbSplice *splice)
@@ -592,197 +423,6 @@ splice_apply(JsonbSplice *splice)
 	document_begin(&buf, splice->container_len + splice_bound(splice));
 	write_splice(&buf, splice);
 	return document_end(&buf);
-}
-
-/* The value wrapped in an object for each step from `from` on. */
-static void
-wrap_value(const DocPath *path, int from, const JsonbValue *value, JsonbValue *result)
-{
-	*result = *value;
-	for (int i = path->nsteps - 1; i >= from; i--)
-	{
-		PairList	pairs = {0};
-
-		pairs_append(&pairs, path->steps[i].name, path->steps[i].len, result);
-		pairs_finish(&pairs, result);
-	}
-}
-
-static void
-path_blocked(const DocPath *path, int step, const JsonbValue *found)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("cannot reach \"%s\" in the document", path_to_cstring(path, path->nsteps)),
-			 errdetail("The value at \"%s\" is a %s: %s.", path_to_cstring(path, step),
-					   value_type_name(found), value_to_cstring(found))));
-}
-
-/*
- * Follows a path as far as containers exist, editing them.  Returns the step at
- * which the innermost of them, *splice, is entered.  22023 if a scalar, or an
- * array that is not given an index, is in the way.
- */
-static int
-path_descend(JsonbSplice **splice, const DocPath *path)
-{
-	for (int i = 0;; i++)
-	{
-		const PathStep *step = &path->steps[i];
-		const JsonbContainer *container = (*splice)->container;
-		JsonbValue	found;
-		uint32		at = step->index;
-
-		if (JsonContainerIsArray(container))
-		{
-			if (step->index < 0)
-			{
-				value_from_container(container, (*splice)->container_len, &found);
-				path_blocked(path, i, &found);
-			}
-			if (at >= JsonContainerSize(container))
-				return i;
-		}
-		else if (!container_find(container, step->name, step->len, &at))
-			return i;
-		if (i == path->nsteps - 1)
-			return i;
-		container_value(container, at, &found);
-		if (found.type != jbvBinary)
-			path_blocked(path, i + 1, &found);
-		*splice = splice_within(*splice, at);
-	}
-}
-
-/*
- * Set the value at a path, which must have steps; objects are made where it is
- * missing, and nulls up to an index.  No two paths may share a missing parent.
- */
-void
-path_put(JsonbSplice *root, const DocPath *path, const JsonbValue *value)
-{
-	int			i = path_descend(&root, path);
-	const PathStep *step = &path->steps[i];
-	JsonbValue	wrapped;
-
-	wrap_value(path, i + 1, value, &wrapped);
-	if (JsonContainerIsObject(root->container))
-		splice_put(root, step->name, step->len, &wrapped);
-	else if ((uint32) step->index < JsonContainerSize(root->container))
-		splice_replace(root, step->index, &wrapped);
-	else
-	{
-		uint32		count = JsonContainerSize(root->container);
-		uint32		n = step->index - count + 1;
-		JsonbValue *values = MemoryContextAllocHuge(CurrentMemoryContext, n * sizeof(JsonbValue));
-
-		for (uint32 j = 0; j + 1 < n; j++)
-			values[j].type = jbvNull;
-		values[n - 1] = wrapped;
-		splice_insert(root, count, values, n);
-	}
-}
-
-/* Edit the container at a path, which must be there. */
-JsonbSplice *
-path_within(JsonbSplice *root, const DocPath *path)
-{
-	for (int i = 0; i < path->nsteps; i++)
-	{
-		const PathStep *step = &path->steps[i];
-		uint32		at = step->index;
-
-		if (JsonContainerIsObject(root->container) &&
-			!container_find(root->container, step->name, step->len, &at))
-			elog(ERROR, "path is not in the document");
-		root = splice_within(root, at);
-	}
-	return root;
-}
-
-/* Append to a list; the value itself is not copied. */
-void
-values_append(ValueList *list, const JsonbValue *value)
-{
-	if (list->n == list->max)
-	{
-		list->max = Max(8, list->max * 2);
-		if (list->values == NULL)
-			list->values = palloc(list->max * sizeof(JsonbValue));
-		else
-			list->values = repalloc_huge(list->values, list->max * sizeof(JsonbValue));
-	}
-	list->values[list->n++] = *value;
-}
-
-/* The list as an array to be written, which shares its memory. */
-void
-values_finish(const ValueList *list, JsonbValue *result)
-{
-	check_count(list->n);
-	result->type = jbvArray;
-	result->val.array.nElems = list->n;
-	result->val.array.elems = list->values;
-	result->val.array.rawScalar = false;
-}
-
-/* Append a pair; neither key nor value is copied. */
-void
-pairs_append(PairList *list, const char *key, int len, const JsonbValue *value)
-{
-	JsonbPair  *pair;
-
-	if (list->n == list->max)
-	{
-		list->max = Max(8, list->max * 2);
-		if (list->pairs == NULL)
-			list->pairs = palloc(list->max * sizeof(JsonbPair));
-		else
-			list->pairs = repalloc_huge(list->pairs, list->max * sizeof(JsonbPair));
-	}
-	pair = &list->pairs[list->n];
-	pair->key.type = jbvString;
-	pair->key.val.string.val = unconstify(char *, key);
-	pair->key.val.string.len = len;
-	pair->value = *value;
-	pair->order = list->n++;
-}
-
-static int
-compare_pairs(const void *a, const void *b)
-{
-	const JsonbPair *x = a;
-	const JsonbPair *y = b;
-	int			cmp = key_compare(x->key.val.string.val, x->key.val.string.len,
-								  y->key.val.string.val, y->key.val.string.len);
-
-	if (cmp != 0)
-		return cmp;
-	return x->order < y->order ? -1 : 1;
-}
-
-/* The list as an object to be written, which shares its memory; a key's last value counts. */
-void
-pairs_finish(PairList *list, JsonbValue *result)
-{
-	uint32		n = 0;
-
-	check_count(list->n);
-	if (list->n > 1)
-		qsort(list->pairs, list->n, sizeof(JsonbPair), compare_pairs);
-	for (uint32 i = 0; i < list->n; i++)
-	{
-		const JsonbValue *key = &list->pairs[i].key;
-
-		if (n > 0 && key_compare(list->pairs[n - 1].key.val.string.val,
-								 list->pairs[n - 1].key.val.string.len,
-								 key->val.string.val, key->val.string.len) == 0)
-			n--;
-		list->pairs[n++] = list->pairs[i];
-	}
-	result->type = jbvObject;
-	result->val.object.nPairs = n;
-	result->val.object.pairs = list->pairs;
 }
 
 /* A document of any value, scalars and trees included; palloc'd. */

@@ -1,0 +1,105 @@
+/*
+ * jsonb/build.c
+ *		Builds new arrays and objects, as trees for the writer.
+ */
+#include "postgres.h"
+
+#include "utils/memutils.h"
+
+#include "pattern.h"
+
+/* 54000 if there are more children than an array or an object can have. */
+void
+jsonb_check_count(uint64 count)
+{
+	if (count > Min(JB_CMASK, MaxAllocSize / sizeof(JsonbPair)))
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("number of elements in one jsonb array or object exceeds the maximum allowed (%zu)",
+						Min(JB_CMASK, MaxAllocSize / sizeof(JsonbPair)))));
+}
+
+/* Append to a list; the value itself is not copied. */
+void
+values_append(ValueList *list, const JsonbValue *value)
+{
+	if (list->n == list->max)
+	{
+		list->max = Max(8, list->max * 2);
+		if (list->values == NULL)
+			list->values = palloc(list->max * sizeof(JsonbValue));
+		else
+			list->values = repalloc_huge(list->values, list->max * sizeof(JsonbValue));
+	}
+	list->values[list->n++] = *value;
+}
+
+/* The list as an array to be written, which shares its memory. */
+void
+values_finish(const ValueList *list, JsonbValue *result)
+{
+	jsonb_check_count(list->n);
+	result->type = jbvArray;
+	result->val.array.nElems = list->n;
+	result->val.array.elems = list->values;
+	result->val.array.rawScalar = false;
+}
+
+/* Append a pair; neither key nor value is copied. */
+void
+pairs_append(PairList *list, const char *key, int len, const JsonbValue *value)
+{
+	JsonbPair  *pair;
+
+	if (list->n == list->max)
+	{
+		list->max = Max(8, list->max * 2);
+		if (list->pairs == NULL)
+			list->pairs = palloc(list->max * sizeof(JsonbPair));
+		else
+			list->pairs = repalloc_huge(list->pairs, list->max * sizeof(JsonbPair));
+	}
+	pair = &list->pairs[list->n];
+	pair->key.type = jbvString;
+	pair->key.val.string.val = unconstify(char *, key);
+	pair->key.val.string.len = len;
+	pair->value = *value;
+	pair->order = list->n++;
+}
+
+static int
+compare_pairs(const void *a, const void *b)
+{
+	const JsonbPair *x = a;
+	const JsonbPair *y = b;
+	int			cmp = key_compare(x->key.val.string.val, x->key.val.string.len,
+								  y->key.val.string.val, y->key.val.string.len);
+
+	if (cmp != 0)
+		return cmp;
+	return x->order < y->order ? -1 : 1;
+}
+
+/* The list as an object to be written, which shares its memory; a key's last value counts. */
+void
+pairs_finish(PairList *list, JsonbValue *result)
+{
+	uint32		n = 0;
+
+	jsonb_check_count(list->n);
+	if (list->n > 1)
+		qsort(list->pairs, list->n, sizeof(JsonbPair), compare_pairs);
+	for (uint32 i = 0; i < list->n; i++)
+	{
+		const JsonbValue *key = &list->pairs[i].key;
+
+		if (n > 0 && key_compare(list->pairs[n - 1].key.val.string.val,
+								 list->pairs[n - 1].key.val.string.len,
+								 key->val.string.val, key->val.string.len) == 0)
+			n--;
+		list->pairs[n++] = list->pairs[i];
+	}
+	result->type = jbvObject;
+	result->val.object.nPairs = n;
+	result->val.object.pairs = list->pairs;
+}
