@@ -66,6 +66,7 @@ extern const char *value_type_name(const JsonbValue *v);
 extern char *text_for_message(const char *text, int len);
 extern char *value_to_cstring(const JsonbValue *v);
 extern bool value_is_string(const JsonbValue *v, const char *s);
+extern bool value_is_true(const JsonbValue *v);
 
 extern int	key_compare(const char *a, int alen, const char *b, int blen);
 extern void container_key(const JsonbContainer *container, uint32 i, JsonbValue *result);
@@ -258,6 +259,15 @@ extern void group_order_init(GroupOrder *order, const text *order_by);
 extern void group_order_check(const GroupOrder *order, const text *order_by);
 extern void group_order_send(const GroupOrder *order, StringInfo buf);
 extern void group_order_receive(GroupOrder *order, StringInfo buf);
+
+/*
+ * document/regex.c: MongoDB's regular expressions
+ */
+typedef struct Regex Regex;
+
+extern Regex *regex_compile(const JsonbValue *pattern, const JsonbValue *options);
+extern bool regex_match(const Regex *regex, const char *s, int len);
+extern bool regex_prefix(const Regex *regex, const char **prefix, int *len);
 
 /*
  * document/match.c: MongoDB's query language

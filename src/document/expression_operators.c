@@ -187,11 +187,7 @@ evaluate_truth(const Expression *expression, EvaluationContext *context)
 {
 	JsonbValue	value;
 
-	if (!evaluate(expression, context, &value) || value.type == jbvNull)
-		return false;
-	if (value.type == jbvBool)
-		return value.val.boolean;
-	return value.type != jbvNumeric || !number_is_zero(value.val.numeric);
+	return evaluate(expression, context, &value) && value_is_true(&value);
 }
 
 static bool

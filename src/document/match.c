@@ -194,6 +194,9 @@ test_value(const MatchTest *test, const JsonbValue *value)
 			return test_type(test, value);
 		case TEST_SIZE:
 			return value_is_array(value) && value_count(value) == test->arg.size;
+		case TEST_REGEX:
+			return value->type == jbvString &&
+				regex_match(test->arg.regex, value->val.string.val, value->val.string.len);
 		case TEST_MOD:
 			return test_mod(test, value);
 		case TEST_ELEM_DOCUMENT:

@@ -37,6 +37,7 @@ typedef enum MatchTestType
 	TEST_EXISTS,
 	TEST_TYPE,					/* types */
 	TEST_SIZE,					/* size */
+	TEST_REGEX,					/* regex */
 	TEST_MOD,					/* mod */
 	TEST_BITS_ALL_SET,			/* bits */
 	TEST_BITS_ALL_CLEAR,
@@ -67,6 +68,7 @@ typedef struct MatchTest
 		}			list;
 		uint32		types;
 		uint32		size;
+		Regex	   *regex;
 		struct
 		{
 			int64		divisor;

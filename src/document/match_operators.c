@@ -117,16 +117,16 @@ argument_error(const OperatorCall *call, const char *needs)
 					   value_type_name(call->argument), value_to_cstring(call->argument))));
 }
 
-/* An element that an array may not have. */
+/* A part of the argument that is wrong. */
 static void
-element_error(const OperatorCall *call, const JsonbValue *element, const char *rule)
+part_error(const OperatorCall *call, const JsonbValue *part, const char *rule)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("query operator \"%s\" %s", call->operator->name, rule),
 			 call->path == NULL ?
-			 errdetail("The element is %s.", value_to_cstring(element)) :
-			 errdetail("The element at \"%s\" is %s.", call->path, value_to_cstring(element))));
+			 errdetail("There is %s.", value_to_cstring(part)) :
+			 errdetail("There is %s at \"%s\".", value_to_cstring(part), call->path)));
 }
 
 static void
@@ -146,7 +146,7 @@ check_no_operators(const OperatorCall *call, const JsonbValue *element)
 	if (value_is_object(element))
 		count_keys(element, &noperators, &nfields);
 	if (noperators > 0)
-		element_error(call, element, "takes values, not operators");
+		part_error(call, element, "takes values, not operators");
 }
 
 /* $eq $gt $gte $lt $lte, and $ne */
@@ -351,7 +351,7 @@ compile_all(const OperatorCall *call, MatchTestList *list)
 			match_add_test(list, TEST_EQ, false)->arg.value = element;
 		}
 		if (nmatches != 0 && nmatches != n + 1)
-			element_error(call, &element, "takes either values or $elemMatch in all its elements");
+			part_error(call, &element, "takes either values or $elemMatch in all its elements");
 	}
 }
 
@@ -421,6 +421,32 @@ compile_not(const OperatorCall *call, MatchTestList *list)
 		argument_error(call, "an object of operators");
 	match_compile_operators(call->argument, call->path, &inner);
 	add_negation(list, &inner);
+}
+
+/* $regex, which takes $options from beside it */
+static void
+compile_regex(const OperatorCall *call, MatchTestList *list)
+{
+	JsonbValue	options;
+	bool		has_options = value_get_cstring(call->object, "$options", &options);
+	Regex	   *regex;
+
+	if (call->argument->type != jbvString)
+		argument_error(call, "a string");
+	if (has_options && options.type != jbvString)
+		part_error(call, &options, "needs a string for its \"$options\"");
+	regex = regex_compile(call->argument, has_options ? &options : NULL);
+	match_add_test(list, TEST_REGEX, false)->arg.regex = regex;
+}
+
+/* $options, which only $regex reads */
+static void
+compile_options(const OperatorCall *call, MatchTestList *list)
+{
+	JsonbValue	regex;
+
+	if (!value_get_cstring(call->object, "$regex", &regex))
+		argument_error(call, "a \"$regex\" beside it");
 }
 
 /* $mod: [divisor, remainder], whose fractions are cut off */
@@ -497,6 +523,8 @@ static const Operator known_operators[] =
 	{"$all", compile_all, TEST_EQ, false},
 	{"$elemMatch", compile_elem_match, TEST_ELEM_DOCUMENT, false},
 	{"$not", compile_not, TEST_NOT, true},
+	{"$regex", compile_regex, TEST_REGEX, false},
+	{"$options", compile_options, TEST_REGEX, false},
 	{"$mod", compile_mod, TEST_MOD, false},
 	{"$bitsAllSet", compile_bits, TEST_BITS_ALL_SET, false},
 	{"$bitsAllClear", compile_bits, TEST_BITS_ALL_CLEAR, false},

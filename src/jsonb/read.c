@@ -197,6 +197,15 @@ value_is_string(const JsonbValue *v, const char *s)
 		memcmp(v->val.string.val, s, v->val.string.len) == 0;
 }
 
+/* Is the value true as a condition?  All but false, null and zero are. */
+bool
+value_is_true(const JsonbValue *v)
+{
+	if (v->type == jbvBool)
+		return v->val.boolean;
+	return v->type != jbvNull && (v->type != jbvNumeric || !number_is_zero(v->val.numeric));
+}
+
 /* The order of keys inside an object: by length, then by bytes. */
 int
 key_compare(const char *a, int alen, const char *b, int blen)
