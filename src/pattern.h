@@ -175,8 +175,8 @@ typedef struct JsonbSplice
 {
 	const JsonbContainer *container;
 	uint32		container_len;	/* its bytes */
-	int			nedits;
-	int			maxedits;
+	uint32		nedits;
+	uint32		maxedits;
 	JsonbEdit  *edits;
 	bool		in_order;		/* they stand in the order of their places */
 } JsonbSplice;
@@ -213,6 +213,7 @@ typedef struct PairList
 	JsonbPair  *pairs;
 } PairList;
 
+extern void *array_reserve(void *array, uint32 n, uint32 *max, Size size);
 extern void jsonb_check_count(uint64 count);
 extern void values_append(ValueList *list, const JsonbValue *value);
 extern void values_finish(const ValueList *list, JsonbValue *result);

@@ -136,8 +136,8 @@ typedef struct MatchCompile
 /* Growable list of tests. */
 typedef struct MatchTestList
 {
-	int			n;
-	int			max;
+	uint32		n;
+	uint32		max;
 	MatchTest  *tests;
 } MatchTestList;
 

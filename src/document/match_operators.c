@@ -79,14 +79,7 @@ match_add_test(MatchTestList *list, MatchTestType type, bool whole)
 {
 	MatchTest  *test;
 
-	if (list->n == list->max)
-	{
-		list->max = Max(2, list->max * 2);
-		if (list->tests == NULL)
-			list->tests = palloc(list->max * sizeof(MatchTest));
-		else
-			list->tests = repalloc_huge(list->tests, list->max * sizeof(MatchTest));
-	}
+	list->tests = array_reserve(list->tests, list->n, &list->max, sizeof(MatchTest));
 	test = &list->tests[list->n++];
 	memset(test, 0, sizeof(MatchTest));
 	test->type = type;

@@ -21,8 +21,8 @@ typedef struct FieldNode
 	int			len;
 	const Expression *expression;	/* leaf of $set */
 	bool		leaf;
-	int			nchildren;
-	int			maxchildren;
+	uint32		nchildren;
+	uint32		maxchildren;
 	struct FieldNode **children;	/* in the order of an object's keys */
 } FieldNode;
 
@@ -53,7 +53,7 @@ stage_error(const char *stage, const JsonbValue *operand, const char *expected)
 static FieldNode *
 child_for_name(FieldNode *parent, const char *name, int len)
 {
-	int			i = 0;
+	uint32		i = 0;
 	FieldNode  *node;
 
 	for (; i < parent->nchildren; i++)
@@ -65,14 +65,8 @@ child_for_name(FieldNode *parent, const char *name, int len)
 		if (cmp > 0)
 			break;
 	}
-	if (parent->nchildren == parent->maxchildren)
-	{
-		parent->maxchildren = Max(4, parent->maxchildren * 2);
-		if (parent->children == NULL)
-			parent->children = palloc(parent->maxchildren * sizeof(FieldNode *));
-		else
-			parent->children = repalloc(parent->children, parent->maxchildren * sizeof(FieldNode *));
-	}
+	parent->children = array_reserve(parent->children, parent->nchildren, &parent->maxchildren,
+									 sizeof(FieldNode *));
 	memmove(&parent->children[i + 1], &parent->children[i],
 			(parent->nchildren - i) * sizeof(FieldNode *));
 	node = palloc0(sizeof(FieldNode));
@@ -248,7 +242,7 @@ apply_object(const FieldNode *node, const JsonbValue *root, const JsonbValue *ol
 {
 	JsonbSplice *splice = splice_begin(old);
 
-	for (int i = 0; i < node->nchildren; i++)
+	for (uint32 i = 0; i < node->nchildren; i++)
 	{
 		const FieldNode *child = node->children[i];
 		UpdateEffect inner;
@@ -331,7 +325,7 @@ apply_field(const FieldNode *node, const JsonbValue *root, const JsonbValue *old
 	if (only_removes(node))
 		return;
 	/* missing, or a scalar: an object takes its place */
-	for (int i = 0; i < node->nchildren; i++)
+	for (uint32 i = 0; i < node->nchildren; i++)
 	{
 		UpdateEffect inner;
 

@@ -146,13 +146,13 @@ update_compare_steps(const UpdateNode *a, const UpdateNode *b)
 static UpdateNode *
 child_for_step(UpdateNode *parent, const UpdateNode *step)
 {
-	int			low = 0;
-	int			high = parent->nchildren;
+	uint32		low = 0;
+	uint32		high = parent->nchildren;
 	UpdateNode *node;
 
 	while (low < high)
 	{
-		int			middle = low + (high - low) / 2;
+		uint32		middle = low + (high - low) / 2;
 		int			cmp = update_compare_steps(parent->children[middle], step);
 
 		if (cmp == 0)
@@ -162,14 +162,8 @@ child_for_step(UpdateNode *parent, const UpdateNode *step)
 		else
 			high = middle;
 	}
-	if (parent->nchildren == parent->maxchildren)
-	{
-		parent->maxchildren = Max(4, parent->maxchildren * 2);
-		if (parent->children == NULL)
-			parent->children = palloc(parent->maxchildren * sizeof(UpdateNode *));
-		else
-			parent->children = repalloc(parent->children, parent->maxchildren * sizeof(UpdateNode *));
-	}
+	parent->children = array_reserve(parent->children, parent->nchildren, &parent->maxchildren,
+									 sizeof(UpdateNode *));
 	memmove(&parent->children[low + 1], &parent->children[low],
 			(parent->nchildren - low) * sizeof(UpdateNode *));
 	node = palloc(sizeof(UpdateNode));

@@ -83,9 +83,9 @@ typedef struct UpdateNode
 	int32		index;			/* of a STEP_FIELD of digits only, else -1 */
 	const ArrayFilter *filter;	/* of a STEP_FILTERED */
 	const UpdateOperation *operation;	/* leaf only */
-	int			nchildren;
-	int			nelements;		/* of them, STEP_ALL and STEP_FILTERED: they come last */
-	int			maxchildren;
+	uint32		nchildren;
+	uint32		nelements;		/* of them, STEP_ALL and STEP_FILTERED: they come last */
+	uint32		maxchildren;
 	struct UpdateNode **children;	/* fields in the order of an object's keys */
 } UpdateNode;
 

@@ -35,7 +35,7 @@ strict_operation(const UpdateRun *run, const UpdateNode *node)
 	if (node->operation != NULL)
 		return node->operation->operator->lenient || operation_idle(run, node->operation)
 			? NULL : node->operation;
-	for (int i = 0; i < node->nchildren; i++)
+	for (uint32 i = 0; i < node->nchildren; i++)
 	{
 		const UpdateOperation *found = strict_operation(run, node->children[i]);
 
@@ -125,7 +125,7 @@ apply_object(UpdateRun *run, const UpdateNode *node, const JsonbValue *old)
 
 	if (node->nelements > 0)
 		no_array(first_element_step(node), old);
-	for (int i = 0; i < node->nchildren; i++)
+	for (uint32 i = 0; i < node->nchildren; i++)
 	{
 		const UpdateNode *child = node->children[i];
 		UpdateEffect effect;
@@ -221,7 +221,7 @@ node_for_element(const UpdateNode *node, const UpdateNode *index, const JsonbVal
 {
 	const UpdateNode *found = index;
 
-	for (int i = node->nchildren - node->nelements; i < node->nchildren; i++)
+	for (uint32 i = node->nchildren - node->nelements; i < node->nchildren; i++)
 	{
 		const UpdateNode *child = node->children[i];
 
@@ -314,7 +314,7 @@ apply_child(UpdateRun *run, const UpdateNode *node, const JsonbValue *old, Updat
 	{
 		if (node->nelements > 0)
 			no_array(first_element_step(node), old);
-		for (int i = 0; i < node->nchildren; i++)
+		for (uint32 i = 0; i < node->nchildren; i++)
 			check_blocked(run, node->children[i], old);
 		return;
 	}
@@ -339,7 +339,7 @@ create_child(UpdateRun *run, const UpdateNode *node, UpdateEffect *effect)
 	}
 	if (node->nelements > 0)
 		no_array(first_element_step(node), NULL);
-	for (int i = 0; i < node->nchildren; i++)
+	for (uint32 i = 0; i < node->nchildren; i++)
 	{
 		const UpdateNode *child = node->children[i];
 		UpdateEffect inner;

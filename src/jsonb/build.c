@@ -8,6 +8,19 @@
 
 #include "pattern.h"
 
+/*
+ * Room for one more element in a growable array of n elements, which may be NULL
+ * while n is 0.  Returns the array, which may have moved.
+ */
+void *
+array_reserve(void *array, uint32 n, uint32 *max, Size size)
+{
+	if (n < *max)
+		return array;
+	*max = Max(4, *max * 2);
+	return array == NULL ? palloc(*max * size) : repalloc_huge(array, *max * size);
+}
+
 /* 54000 if there are more children than an array or an object can have. */
 void
 jsonb_check_count(uint64 count)
@@ -23,14 +36,7 @@ jsonb_check_count(uint64 count)
 void
 values_append(ValueList *list, const JsonbValue *value)
 {
-	if (list->n == list->max)
-	{
-		list->max = Max(8, list->max * 2);
-		if (list->values == NULL)
-			list->values = palloc(list->max * sizeof(JsonbValue));
-		else
-			list->values = repalloc_huge(list->values, list->max * sizeof(JsonbValue));
-	}
+	list->values = array_reserve(list->values, list->n, &list->max, sizeof(JsonbValue));
 	list->values[list->n++] = *value;
 }
 
@@ -51,14 +57,7 @@ pairs_append(PairList *list, const char *key, int len, const JsonbValue *value)
 {
 	JsonbPair  *pair;
 
-	if (list->n == list->max)
-	{
-		list->max = Max(8, list->max * 2);
-		if (list->pairs == NULL)
-			list->pairs = palloc(list->max * sizeof(JsonbPair));
-		else
-			list->pairs = repalloc_huge(list->pairs, list->max * sizeof(JsonbPair));
-	}
+	list->pairs = array_reserve(list->pairs, list->n, &list->max, sizeof(JsonbPair));
 	pair = &list->pairs[list->n];
 	pair->key.type = jbvString;
 	pair->key.val.string.val = unconstify(char *, key);

@@ -57,14 +57,7 @@ add_edit(JsonbSplice *splice, uint32 at)
 {
 	JsonbEdit  *edit;
 
-	if (splice->nedits == splice->maxedits)
-	{
-		splice->maxedits = Max(4, splice->maxedits * 2);
-		if (splice->edits == NULL)
-			splice->edits = palloc(splice->maxedits * sizeof(JsonbEdit));
-		else
-			splice->edits = repalloc_huge(splice->edits, splice->maxedits * sizeof(JsonbEdit));
-	}
+	splice->edits = array_reserve(splice->edits, splice->nedits, &splice->maxedits, sizeof(JsonbEdit));
 	edit = &splice->edits[splice->nedits++];
 	memset(edit, 0, sizeof(JsonbEdit));
 	edit->at = at;
@@ -165,7 +158,7 @@ splice_within(JsonbSplice *splice, uint32 at)
 	JsonbValue	child;
 	JsonbSplice *inner;
 
-	for (int i = splice->nedits - 1; i >= 0; i--)
+	for (int i = (int) splice->nedits - 1; i >= 0; i--)
 	{
 		if (splice->edits[i].at == at && splice->edits[i].within != NULL)
 			return splice->edits[i].within;

@@ -267,7 +267,7 @@ write_children(Frame *frame, const JsonbSplice *splice, uint32 first, uint32 cou
 	uint32		next = 0;		/* the old child to be copied next */
 	uint32		offset = first > 0 ? getJsonbOffset(old, first) : 0;
 
-	for (int i = 0; i < splice->nedits; i++)
+	for (uint32 i = 0; i < splice->nedits; i++)
 	{
 		const JsonbEdit *edit = &splice->edits[i];
 
@@ -307,7 +307,7 @@ write_splice(StringInfo buf, JsonbSplice *splice)
 
 	check_stack_depth();
 	splice_sort(splice);
-	for (int i = 0; i < splice->nedits; i++)
+	for (uint32 i = 0; i < splice->nedits; i++)
 		new_count += (uint64) splice->edits[i].ninserted - splice->edits[i].nremoved;
 
 	frame_open(&frame, buf, old->header & ~JB_CMASK, new_count);
@@ -356,7 +356,7 @@ splice_bound(const JsonbSplice *splice)
 	Size		bound = 0;
 
 	check_stack_depth();
-	for (int i = 0; i < splice->nedits; i++)
+	for (uint32 i = 0; i < splice->nedits; i++)
 	{
 		const JsonbEdit *edit = &splice->edits[i];
 
