@@ -132,6 +132,80 @@ COMMENT ON AGGREGATE attribute_facets(jsonb) IS
 -- 3. Bucket pattern
 --
 
+CREATE FUNCTION bucket_append(bucket jsonb, reading jsonb, capacity integer DEFAULT NULL) RETURNS jsonb
+AS 'MODULE_PATHNAME', 'pattern_bucket_append'
+LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION bucket_append(jsonb, jsonb, integer) IS
+'the bucket {"count", "summary": {"min_temp", "max_temp", "sum_temp", "avg_temp", ...}, "readings": [...], ...} with one reading, an object, more; NULL or {} starts one; 54000 if it has capacity readings, 22004 for a NULL reading, 22023 for a bucket of another shape';
+
+CREATE FUNCTION bucket_readings(bucket jsonb) RETURNS SETOF jsonb
+AS 'MODULE_PATHNAME', 'pattern_bucket_readings'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 200;
+COMMENT ON FUNCTION bucket_readings(jsonb) IS
+'the readings of a bucket in their order; 22023 for a bucket of another shape';
+
+CREATE FUNCTION bucket_start(at timestamptz, width interval, time_zone text DEFAULT 'UTC') RETURNS timestamptz
+AS 'MODULE_PATHNAME', 'pattern_bucket_start'
+LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION bucket_start(timestamptz, interval, text) IS
+'the start of the window of this width that an instant falls into, on the wall clock of the time zone; windows begin at 2000-01-03, of months at 2000-01-01, plus multiples of the width; 22023 for an infinite instant, a width that is not positive or mixes months with days or times, or an unknown zone';
+
+CREATE FUNCTION bucket_agg_add(internal, jsonb) RETURNS internal
+AS 'MODULE_PATHNAME', 'pattern_bucket_agg_add'
+LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION bucket_agg_add(internal, jsonb) IS 'transition function of bucket_agg';
+
+CREATE FUNCTION bucket_agg_add(internal, jsonb, text) RETURNS internal
+AS 'MODULE_PATHNAME', 'pattern_bucket_agg_add'
+LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION bucket_agg_add(internal, jsonb, text) IS 'transition function of bucket_agg with an order';
+
+CREATE FUNCTION bucket_agg_combine(internal, internal) RETURNS internal
+AS 'MODULE_PATHNAME', 'pattern_bucket_agg_combine'
+LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION bucket_agg_combine(internal, internal) IS 'combine function of bucket_agg';
+
+CREATE FUNCTION bucket_agg_serialize(internal) RETURNS bytea
+AS 'MODULE_PATHNAME', 'pattern_bucket_agg_serialize'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION bucket_agg_serialize(internal) IS 'serialization function of bucket_agg';
+
+CREATE FUNCTION bucket_agg_deserialize(bytea, internal) RETURNS internal
+AS 'MODULE_PATHNAME', 'pattern_bucket_agg_deserialize'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION bucket_agg_deserialize(bytea, internal) IS 'deserialization function of bucket_agg';
+
+CREATE FUNCTION bucket_agg_final(internal) RETURNS jsonb
+AS 'MODULE_PATHNAME', 'pattern_bucket_agg_final'
+LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION bucket_agg_final(internal) IS 'final function of bucket_agg';
+
+CREATE AGGREGATE bucket_agg(reading jsonb) (
+	SFUNC = bucket_agg_add,
+	STYPE = internal,
+	FINALFUNC = bucket_agg_final,
+	FINALFUNC_MODIFY = READ_ONLY,
+	COMBINEFUNC = bucket_agg_combine,
+	SERIALFUNC = bucket_agg_serialize,
+	DESERIALFUNC = bucket_agg_deserialize,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE bucket_agg(jsonb) IS
+'the bucket that appending the readings one after the other gives; NULL readings are ignored, NULL over none; 22023 for a reading that is no object, 54000 for more than a document holds';
+
+CREATE AGGREGATE bucket_agg(reading jsonb, order_by text) (
+	SFUNC = bucket_agg_add,
+	STYPE = internal,
+	FINALFUNC = bucket_agg_final,
+	FINALFUNC_MODIFY = READ_ONLY,
+	COMBINEFUNC = bucket_agg_combine,
+	SERIALFUNC = bucket_agg_serialize,
+	DESERIALFUNC = bucket_agg_deserialize,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE bucket_agg(jsonb, text) IS
+'the same, the readings sorted by an order such as ''at desc, temp'', equal ones in the order of their arrival; 22023 if the order is not the same for all rows of a group';
+
 --
 -- 4. Subset pattern
 --

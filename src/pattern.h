@@ -256,6 +256,7 @@ typedef struct GroupOrder
 
 extern MemoryContext aggregate_context(FunctionCallInfo fcinfo);
 extern void aggregate_option_changed(const char *name);
+extern void aggregate_bytes(bytea *bytes, StringInfo buf);
 extern void group_order_init(GroupOrder *order, const text *order_by);
 extern void group_order_check(const GroupOrder *order, const text *order_by);
 extern void group_order_send(const GroupOrder *order, StringInfo buf);
@@ -308,5 +309,11 @@ extern Jsonb *update_document(const DocUpdate *update, Jsonb *doc);
  * patterns/attribute.c: {k, v, u} objects
  */
 extern bool attribute_read(const JsonbValue *element, JsonbValue *name, JsonbValue *value);
+
+/*
+ * patterns/bucket.c: documents of many readings
+ */
+extern void bucket_reading(const Jsonb *reading, JsonbValue *result);
+extern Jsonb *bucket_build(const ValueList *readings);
 
 #endif							/* PATTERN_H */

@@ -215,8 +215,7 @@ pattern_attribute_facets_deserialize(PG_FUNCTION_ARGS)
 	int64		n;
 
 	(void) aggregate_context(fcinfo);
-	initStringInfo(&buf);
-	appendBinaryStringInfo(&buf, VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes));
+	aggregate_bytes(bytes, &buf);
 	facets = facets_create();
 	n = pq_getmsgint64(&buf);
 	for (int64 i = 0; i < n; i++)

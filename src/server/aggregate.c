@@ -83,3 +83,13 @@ group_order_receive(GroupOrder *order, StringInfo buf)
 	group_order_init(order, len < 0 ? NULL :
 					 cstring_to_text_with_len(pq_getmsgbytes(buf, len), len));
 }
+
+/* A serialized state to be read with pq_getmsg…; its bytes are not copied. */
+void
+aggregate_bytes(bytea *bytes, StringInfo buf)
+{
+	buf->data = VARDATA_ANY(bytes);
+	buf->len = VARSIZE_ANY_EXHDR(bytes);
+	buf->maxlen = buf->len;
+	buf->cursor = 0;
+}
