@@ -55,7 +55,7 @@ else
 
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 ifeq ($(wildcard $(PGXS)),)
-$(error $(PG_CONFIG) knows no PostgreSQL server headers: install them or set PG_CONFIG)
+$(error PostgreSQL is missing: install it, or set PG_CONFIG)
 endif
 include $(PGXS)
 ifneq ($(filter 9.% 10 11 12 13 14,$(MAJORVERSION)),)
@@ -71,16 +71,18 @@ $(OBJS): Makefile .built-for $(wildcard src/*.h src/*/*.h)
 $(filter src/bson/%,$(OBJS)): override CPPFLAGS += \
 	$(patsubst -I%,-isystem %,$(shell $(PKG_CONFIG) --cflags $(LIBBSON)))
 
-ifeq ($(LIBBSON),)
-$(OBJS): libbson-is-missing
-libbson-is-missing:
-	@echo 'pkg-config finds neither libbson-static-1.0 nor bson2-static: install libbson-dev' >&2; exit 1
+MISSING := $(if $(wildcard $(includedir_server)/postgres.h),,postgresql-server-dev-$(MAJORVERSION)) \
+	$(if $(LIBBSON),,libbson-dev)
+ifneq ($(strip $(MISSING)),)
+$(OBJS): something-is-missing
+something-is-missing:
+	@echo 'Please install first (by the Debian names): $(strip $(MISSING))' >&2; exit 1
 endif
 
 check-exports: $(shlib)
 	scripts/check-exports $(shlib)
 
-.PHONY: FORCE check-exports libbson-is-missing
+.PHONY: FORCE check-exports something-is-missing
 FORCE:
 
 endif
