@@ -13,4 +13,8 @@
 #include "varatt.h"
 #endif
 
+#if PG_VERSION_NUM < 180000
+#define pg_noreturn pg_attribute_noreturn()
+#endif
+
 #endif							/* PATTERN_COMPAT_H */

@@ -9,7 +9,7 @@
 
 #include "expression.h"
 
-static void
+pg_noreturn static void
 argument_error(const Expression *expression, const JsonbValue *argument, const char *expected)
 {
 	ereport(ERROR,

@@ -97,7 +97,7 @@ add_negation(MatchTestList *list, const MatchTestList *of)
 	test->arg.tests.tests = of->tests;
 }
 
-static void
+pg_noreturn static void
 argument_error(const OperatorCall *call, const char *needs)
 {
 	ereport(ERROR,

@@ -130,11 +130,11 @@ extern UpdateRename *update_rename_compile(const UpdateOperation *operation, Doc
 extern void update_rename_lookup(UpdateRun *run, const JsonbValue *doc);
 
 /* update.c */
-extern void update_operand_error(const UpdateOperation *operation, const JsonbValue *operand,
-								 const char *expected) pg_attribute_noreturn();
-extern void update_target_error(const UpdateOperation *operation, const JsonbValue *old,
-								const char *expected) pg_attribute_noreturn();
-extern void update_conflict(const char *path, const char *other) pg_attribute_noreturn();
+pg_noreturn extern void update_operand_error(const UpdateOperation *operation, const JsonbValue *operand,
+								 const char *expected);
+pg_noreturn extern void update_target_error(const UpdateOperation *operation, const JsonbValue *old,
+								const char *expected);
+pg_noreturn extern void update_conflict(const char *path, const char *other);
 extern const char *update_node_path(const UpdateNode *node);
 extern int	update_compare_steps(const UpdateNode *a, const UpdateNode *b);
 

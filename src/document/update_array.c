@@ -75,7 +75,7 @@ compile_integer(const UpdateOperation *operation, const char *name, const JsonbV
 	return n;
 }
 
-static void
+pg_noreturn static void
 sort_error(const UpdateOperation *operation, const JsonbValue *value, const char *hint)
 {
 	ereport(ERROR,
