@@ -16,11 +16,11 @@
 #include "postgres.h"
 
 #include "miscadmin.h"
-#include "utils/fmgrprotos.h"
 
 #include "match.h"
 
-static bool condition_holds(const MatchCondition *condition, const JsonbValue *value, bool as_document);
+static bool condition_holds(const MatchCondition *condition, const JsonbValue *value,
+							bool as_document);
 static bool test_value(const MatchTest *test, const JsonbValue *value);
 
 /* Does one value satisfy all tests? */
@@ -152,6 +152,7 @@ test_elements(const MatchTest *test, const JsonbValue *value)
 
 	if (!value_is_array(value))
 		return false;
+	check_stack_depth();
 	walk_begin(&walk, value->val.binary.data);
 	while (walk_next(&walk, NULL, &element))
 	{
@@ -346,9 +347,13 @@ static bool
 condition_holds(const MatchCondition *condition, const JsonbValue *value, bool as_document)
 {
 	const MatchCondition *conditions = condition->arg.conditions.conditions;
+	JsonbValue	result;
 
 	if (condition->type == CONDITION_FIELD)
 		return field_holds(condition, value, as_document);
+	if (condition->type == CONDITION_EXPRESSION)
+		return expression_evaluate(condition->arg.expression, value, &result) &&
+			value_is_true(&result);
 	check_stack_depth();
 	for (int i = 0; i < condition->arg.conditions.n; i++)
 	{

@@ -141,13 +141,14 @@ typedef struct MatchTestList
 	MatchTest  *tests;
 } MatchTestList;
 
+extern bool match_is_operator(const JsonbValue *key);
+extern bool match_has_operator(const JsonbValue *value);
+extern bool match_is_operators(const JsonbValue *value, const char *path);
 extern MatchCondition *match_compile_element(const JsonbValue *query);
 
 /*
  * match_operators.c
  */
-extern bool match_is_operator(const JsonbValue *key);
-extern bool match_is_operators(const JsonbValue *value, const char *path);
 extern MatchTest *match_add_test(MatchTestList *list, MatchTestType type, bool whole);
 extern void match_compile_operator(const JsonbValue *key, const JsonbValue *argument,
 								   const JsonbValue *object, const char *path,

@@ -17,6 +17,82 @@
 
 static void compile_query(MatchCompile *compile, const JsonbValue *query, MatchCondition *result);
 
+/* Does the key start with $ ? */
+bool
+match_is_operator(const JsonbValue *key)
+{
+	return key->val.string.len > 0 && key->val.string.val[0] == '$';
+}
+
+/* How many keys of an object start with $ */
+static uint32
+count_operators(const JsonbValue *object)
+{
+	uint32		n = 0;
+
+	for (uint32 i = 0; i < value_count(object); i++)
+	{
+		JsonbValue	key;
+
+		container_key(object->val.binary.data, i, &key);
+		n += match_is_operator(&key);
+	}
+	return n;
+}
+
+/*
+ * Is the object one of Extended JSON's forms of a value that JSON lacks?  Queries
+ * have them as MongoDB's tools write them: {"_id": {"$oid": "..."}}.
+ */
+static bool
+is_extended_json(const JsonbValue *object)
+{
+	static const char *const forms[][3] = {
+		{"$oid"}, {"$date"}, {"$uuid"}, {"$binary"}, {"$timestamp"}, {"$symbol"},
+		{"$numberInt"}, {"$numberLong"}, {"$numberDouble"}, {"$numberDecimal"},
+		{"$minKey"}, {"$maxKey"}, {"$undefined"}, {"$dbPointer"},
+		{"$code"}, {"$code", "$scope"}, {"$ref", "$id"}, {"$ref", "$id", "$db"}
+	};
+	JsonbValue	value;
+
+	for (int i = 0; i < lengthof(forms); i++)
+	{
+		uint32		n = 0;
+
+		while (n < lengthof(forms[i]) && forms[i][n] != NULL &&
+			   value_get_cstring(object, forms[i][n], &value))
+			n++;
+		if (n == value_count(object) && (n == lengthof(forms[i]) || forms[i][n] == NULL))
+			return true;
+	}
+	return false;
+}
+
+/* Is the value an object with a key that starts with $, and not Extended JSON? */
+bool
+match_has_operator(const JsonbValue *value)
+{
+	return value_is_object(value) && count_operators(value) > 0 && !is_extended_json(value);
+}
+
+/*
+ * Is the value of a field in a query an object of operators?  One without them
+ * is compared with; 22023 for one that has both, as it may mean either.
+ */
+bool
+match_is_operators(const JsonbValue *value, const char *path)
+{
+	if (!match_has_operator(value))
+		return false;
+	if (count_operators(value) < value_count(value))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("query for \"%s\" mixes operators and fields", path),
+				 errdetail("It is %s.", value_to_cstring(value)),
+				 errhint("To compare with an object, write {\"$eq\": {...}}.")));
+	return true;
+}
+
 /*
  * The steps of a field's name behind the first `skip` ones.  Unlike in an
  * update they may be empty, for there may be such keys, and an index is written
@@ -127,6 +203,19 @@ compile_logical(MatchCompile *compile, MatchConditionType type, const char *name
 	}
 }
 
+/* "$expr": expression, of a whole document */
+static void
+compile_expression(MatchCompile *compile, const JsonbValue *argument, MatchCondition *result)
+{
+	if (compile->kind != MATCH_ANY || compile->in_filter)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("query operator \"$expr\" cannot stand here"),
+				 errhint("It is written at the top of a query, for it is about the whole document.")));
+	result->type = CONDITION_EXPRESSION;
+	result->arg.expression = expression_compile(argument, true);
+}
+
 /* Operators that stand where a query is expected, in which they know no field. */
 static void
 check_operator_here(MatchCompile *compile, const char *name)
@@ -196,7 +285,7 @@ compile_query(MatchCompile *compile, const JsonbValue *query, MatchCondition *re
 			continue;
 		}
 		name = pnstrdup(key.val.string.val, key.val.string.len);
-		if (strcmp(name, "$comment") == 0)
+		if (strcmp(name, "$comment") == 0 || strcmp(name, "$expr") == 0)
 			continue;
 		if (logical_operator(name, &type) && compile->kind != MATCH_VALUE)
 			compile_logical(compile, type, name, &value, &conditions[n++]);
@@ -217,6 +306,9 @@ compile_query(MatchCompile *compile, const JsonbValue *query, MatchCondition *re
 		conditions[n].arg.field.tests = tests.tests;
 		n++;
 	}
+	/* the last, for it costs the most */
+	if (value_get_cstring(query, "$expr", &value))
+		compile_expression(compile, &value, &conditions[n++]);
 	result->type = CONDITION_AND;
 	result->arg.conditions.n = n;
 	result->arg.conditions.conditions = conditions;

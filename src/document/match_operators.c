@@ -27,52 +27,6 @@ typedef struct Operator
 	bool		negated;
 } Operator;
 
-/* Does the key start with $ ? */
-bool
-match_is_operator(const JsonbValue *key)
-{
-	return key->val.string.len > 0 && key->val.string.val[0] == '$';
-}
-
-/* The keys of an object by kind. */
-static void
-count_keys(const JsonbValue *object, uint32 *noperators, uint32 *nfields)
-{
-	*noperators = *nfields = 0;
-	for (uint32 i = 0; i < value_count(object); i++)
-	{
-		JsonbValue	key;
-
-		container_key(object->val.binary.data, i, &key);
-		if (match_is_operator(&key))
-			(*noperators)++;
-		else
-			(*nfields)++;
-	}
-}
-
-/*
- * Is the value of a field in a query an object of operators?  One without them
- * is compared with; 22023 for one that has both, as it may mean either.
- */
-bool
-match_is_operators(const JsonbValue *value, const char *path)
-{
-	uint32		noperators,
-				nfields;
-
-	if (!value_is_object(value))
-		return false;
-	count_keys(value, &noperators, &nfields);
-	if (noperators > 0 && nfields > 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("query for \"%s\" mixes operators and fields", path),
-				 errdetail("It is %s.", value_to_cstring(value)),
-				 errhint("To compare with an object, write {\"$eq\": {...}}.")));
-	return noperators > 0;
-}
-
 /* Append a test, all zeros but for what is given. */
 MatchTest *
 match_add_test(MatchTestList *list, MatchTestType type, bool whole)
@@ -133,12 +87,7 @@ check_array(const OperatorCall *call)
 static void
 check_no_operators(const OperatorCall *call, const JsonbValue *element)
 {
-	uint32		noperators = 0,
-				nfields;
-
-	if (value_is_object(element))
-		count_keys(element, &noperators, &nfields);
-	if (noperators > 0)
+	if (match_has_operator(element))
 		part_error(call, element, "takes values, not operators");
 }
 
@@ -198,11 +147,8 @@ compile_list(const OperatorCall *call, MatchTestList *list)
 static void
 compile_exists(const OperatorCall *call, MatchTestList *list)
 {
-	const JsonbValue *argument = call->argument;
 	MatchTestList inner = {0};
-	bool		exists = !(argument->type == jbvNull ||
-						   (argument->type == jbvBool && !argument->val.boolean) ||
-						   (argument->type == jbvNumeric && number_is_zero(argument->val.numeric)));
+	bool		exists = value_is_true(call->argument);
 
 	match_add_test(exists ? list : &inner, TEST_EXISTS, true);
 	if (!exists)
@@ -471,7 +417,7 @@ compile_mod(const OperatorCall *call, MatchTestList *list)
 static void
 compile_bits(const OperatorCall *call, MatchTestList *list)
 {
-	const char *needs = "a mask that is a whole number from 0 on, or an array of bit positions from 0 on";
+	const char *needs = "a mask, or an array of positions, that are whole numbers from 0 on";
 	uint64		bits = 0;
 	JsonbWalk	walk;
 	JsonbValue	element;
