@@ -210,6 +210,74 @@ COMMENT ON AGGREGATE bucket_agg(jsonb, text) IS
 -- 4. Subset pattern
 --
 
+CREATE FUNCTION subset_push(elements jsonb, element jsonb, max_size integer, order_by text DEFAULT NULL) RETURNS jsonb
+AS 'MODULE_PATHNAME', 'pattern_subset_push'
+LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION subset_push(jsonb, jsonb, integer, text) IS
+'the first max_size of the elements and one more by an order such as ''date desc, votes'', equal ones in the order of their arrival; without an order the last max_size pushed; NULL elements start a list; 22004 for a NULL element or max_size, 22023 unless elements is an array, for a negative max_size and for a bad order';
+
+CREATE FUNCTION subset_push(doc jsonb, path text[], element jsonb, max_size integer, order_by text DEFAULT NULL) RETURNS jsonb
+AS 'MODULE_PATHNAME', 'pattern_subset_push_path'
+LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION subset_push(jsonb, text[], jsonb, integer, text) IS
+'the document with an element pushed to the list at a path, which is made if it is missing; NULL for a NULL document; 22004 for a NULL path, element or max_size, 22023 if no array is there or the path leads through a scalar';
+
+CREATE FUNCTION subset_agg_add(internal, jsonb, integer) RETURNS internal
+AS 'MODULE_PATHNAME', 'pattern_subset_agg_add'
+LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION subset_agg_add(internal, jsonb, integer) IS 'transition function of subset_agg';
+
+CREATE FUNCTION subset_agg_add(internal, jsonb, integer, text) RETURNS internal
+AS 'MODULE_PATHNAME', 'pattern_subset_agg_add'
+LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION subset_agg_add(internal, jsonb, integer, text) IS 'transition function of subset_agg with an order';
+
+CREATE FUNCTION subset_agg_combine(internal, internal) RETURNS internal
+AS 'MODULE_PATHNAME', 'pattern_subset_agg_combine'
+LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION subset_agg_combine(internal, internal) IS 'combine function of subset_agg';
+
+CREATE FUNCTION subset_agg_serialize(internal) RETURNS bytea
+AS 'MODULE_PATHNAME', 'pattern_subset_agg_serialize'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION subset_agg_serialize(internal) IS 'serialization function of subset_agg';
+
+CREATE FUNCTION subset_agg_deserialize(bytea, internal) RETURNS internal
+AS 'MODULE_PATHNAME', 'pattern_subset_agg_deserialize'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION subset_agg_deserialize(bytea, internal) IS 'deserialization function of subset_agg';
+
+CREATE FUNCTION subset_agg_final(internal) RETURNS jsonb
+AS 'MODULE_PATHNAME', 'pattern_subset_agg_final'
+LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION subset_agg_final(internal) IS 'final function of subset_agg';
+
+CREATE AGGREGATE subset_agg(element jsonb, max_size integer) (
+	SFUNC = subset_agg_add,
+	STYPE = internal,
+	FINALFUNC = subset_agg_final,
+	FINALFUNC_MODIFY = READ_ONLY,
+	COMBINEFUNC = subset_agg_combine,
+	SERIALFUNC = subset_agg_serialize,
+	DESERIALFUNC = subset_agg_deserialize,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE subset_agg(jsonb, integer) IS
+'the last max_size elements in the order of their arrival; NULL elements are ignored, [] over none; 22004 for a NULL max_size, 22023 for a negative one or one that is not the same for all rows of a group';
+
+CREATE AGGREGATE subset_agg(element jsonb, max_size integer, order_by text) (
+	SFUNC = subset_agg_add,
+	STYPE = internal,
+	FINALFUNC = subset_agg_final,
+	FINALFUNC_MODIFY = READ_ONLY,
+	COMBINEFUNC = subset_agg_combine,
+	SERIALFUNC = subset_agg_serialize,
+	DESERIALFUNC = subset_agg_deserialize,
+	PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE subset_agg(jsonb, integer, text) IS
+'the first max_size elements by an order such as ''date desc, votes'', equal ones in the order of their arrival; no more than these are held in memory; NULL elements are ignored, [] over none; 22023 if max_size or the order is not the same for all rows of a group';
+
 --
 -- 9. BSON
 --

@@ -102,3 +102,16 @@ SELECT attribute_facets(specs) = (SELECT facets FROM counted) AS same FROM many;
 SELECT attribute_facets(specs) FROM many WHERE i < 0;
 RESET parallel_setup_cost; RESET parallel_tuple_cost; RESET min_parallel_table_scan_size; RESET max_parallel_workers_per_gather;
 DROP VIEW counted; DROP TABLE many, product;
+
+-- the queries find what the conditions say, and the facets count what the queries find
+CREATE TABLE product AS SELECT id, specs FROM (VALUES
+  (1, '[{"k": "ram", "v": 16, "u": "GB"}, {"k": "color", "v": "red"}]'::jsonb), (2, '[{"k": "ram", "v": 8}, {"k": "color", "v": ["red", "blue"]}]'),
+  (3, '[{"k": "ram", "v": "16GB"}, {"k": "hdr", "v": true}]'), (4, '[{"k": "ram", "v": 14}, {"k": "ram", "v": 21}, {"k": "color", "v": "blue"}]'), (5, '[]'), (6, NULL),
+  (7, '[{"k": "ram", "v": null}, {"k": "hdr"}, {"k": "color", "v": "red"}, {"k": "color", "v": "red"}]')) v(id, specs);
+SELECT conditions, array(SELECT id FROM product WHERE specs @~ attribute_query(conditions) ORDER BY id) AS ids,
+       array(SELECT id FROM product WHERE jsonb_build_object('specs', specs) @~ jsonb_build_object('specs', attribute_query(conditions)) AND specs IS NOT NULL ORDER BY id) AS "as a field"
+FROM unnest(ARRAY['{"ram": 16.0}', '{"ram": {"$gte": 10}, "color": "red"}', '{"ram": {"$gt": 15, "$lt": 20}}', '{"ram": {"$gt": 15}}', '{"color": {"$in": ["blue", "green"]}}', '{"color": ["red", "blue"]}',
+                  '{"hdr": {"$exists": true}}', '{"hdr": {"$exists": false}, "ram": {"$exists": false}}', '{"hdr": {"$exists": false}, "color": "blue"}', '{"color": {"$ne": "red"}}', '{"ram": null}', '{"ram": {"$regex": "^16"}}', '{}']::jsonb[]) conditions;
+SELECT name, value, n, (SELECT count(*) FROM product WHERE specs @~ attribute_query(jsonb_build_object(name, CASE name WHEN 'color' THEN to_jsonb(value) WHEN 'hdr' THEN value::jsonb ELSE CASE WHEN value ~ 'G' THEN to_jsonb(value) ELSE value::jsonb END END))) AS found
+FROM (SELECT attribute_facets(specs) AS facets FROM product) f, jsonb_each(facets) a(name, counts), jsonb_each(counts) c(value, n) ORDER BY name, value;
+DROP TABLE product;

@@ -190,6 +190,7 @@ extern void splice_insert(JsonbSplice *splice, uint32 at, JsonbValue *values, ui
 extern void splice_nest(JsonbSplice *splice, uint32 at, JsonbSplice *inner);
 extern JsonbSplice *splice_within(JsonbSplice *splice, uint32 at);
 extern void splice_sort(JsonbSplice *splice);
+extern void splice_check_padding(uint32 count, int32 index, const char *path);
 extern void path_put(JsonbSplice *root, const DocPath *path, const JsonbValue *value);
 extern JsonbSplice *path_within(JsonbSplice *root, const DocPath *path);
 

@@ -14,9 +14,6 @@
 
 #include "update.h"
 
-/* How many nulls may be put before an index that is past an array's end, as in MongoDB. */
-#define MAX_PADDING 1500000
-
 static void apply_child(UpdateRun *run, const UpdateNode *node, const JsonbValue *old,
 						UpdateEffect *effect);
 static void create_child(UpdateRun *run, const UpdateNode *node, UpdateEffect *effect);
@@ -247,12 +244,7 @@ append_elements(UpdateRun *run, JsonbSplice *splice, uint32 count,
 		create_child(run, indexes[i], &effect);
 		if (effect.kind != EFFECT_SET)
 			continue;
-		if (indexes[i]->index - (int64) (count + list.n) > MAX_PADDING)
-			ereport(ERROR,
-					(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
-					 errmsg("cannot set \"%s\" in an array of %u elements",
-							update_node_path(indexes[i]), count),
-					 errdetail("At most %d nulls are put before a new element.", MAX_PADDING)));
+		splice_check_padding(count + list.n, indexes[i]->index, update_node_path(indexes[i]));
 		while (count + list.n < (uint32) indexes[i]->index)
 			values_append(&list, &null);
 		values_append(&list, &effect.value);

@@ -191,7 +191,7 @@ path_blocked(const DocPath *path, int step, const JsonbValue *found)
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("cannot reach \"%s\" in the document", path_to_cstring(path, path->nsteps)),
-			 errdetail("The value at \"%s\" is a %s: %s.", path_to_cstring(path, step),
+			 errdetail("The value at \"%s\" is of type %s: %s.", path_to_cstring(path, step),
 					   value_type_name(found), value_to_cstring(found))));
 }
 
@@ -232,6 +232,22 @@ path_descend(JsonbSplice **splice, const DocPath *path)
 }
 
 /*
+ * 2202E if too many nulls would have to be put behind count elements before the
+ * one at index; the limit is MongoDB's.
+ */
+void
+splice_check_padding(uint32 count, int32 index, const char *path)
+{
+	const int	max_padding = 1500000;
+
+	if (index - (int64) count > max_padding)
+		ereport(ERROR,
+				(errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
+				 errmsg("cannot set \"%s\" in an array of %u elements", path, count),
+				 errdetail("At most %d nulls are put before a new element.", max_padding)));
+}
+
+/*
  * Set the value at a path, which must have steps; objects are made where it is
  * missing, and nulls up to an index.  No two paths may share a missing parent.
  */
@@ -251,8 +267,10 @@ path_put(JsonbSplice *root, const DocPath *path, const JsonbValue *value)
 	{
 		uint32		count = JsonContainerSize(root->container);
 		uint32		n = step->index - count + 1;
-		JsonbValue *values = MemoryContextAllocHuge(CurrentMemoryContext, n * sizeof(JsonbValue));
+		JsonbValue *values;
 
+		splice_check_padding(count, step->index, path_to_cstring(path, i + 1));
+		values = palloc(n * sizeof(JsonbValue));
 		for (uint32 j = 0; j + 1 < n; j++)
 			values[j].type = jbvNull;
 		values[n - 1] = wrapped;

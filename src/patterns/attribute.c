@@ -328,9 +328,7 @@ is_existence(const JsonbValue *condition, bool *exists)
 	if (!value_is_object(condition) || value_count(condition) != 1 ||
 		!value_get_cstring(condition, "$exists", &argument))
 		return false;
-	*exists = !(argument.type == jbvNull ||
-				(argument.type == jbvBool && !argument.val.boolean) ||
-				(argument.type == jbvNumeric && number_is_zero(argument.val.numeric)));
+	*exists = value_is_true(&argument);
 	return true;
 }
 
@@ -369,8 +367,8 @@ make_query(const JsonbValue *conditions)
 		if (name.val.string.len > 0 && name.val.string.val[0] == '$')
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("unrecognized attribute name \"%.*s\"",
-							name.val.string.len, name.val.string.val),
+					 errmsg("unrecognized attribute name \"%s\"",
+							text_for_message(name.val.string.val, name.val.string.len)),
 					 errhint("The conditions are attribute names with a value or operators on the value; combine several queries with AND, OR and NOT.")));
 		if (is_existence(&condition, &exists) && !exists)
 			values_append(&absent, &name);

@@ -44,7 +44,7 @@ field_mismatch(const char *path, const char *expected, const JsonbValue *found)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("the value at \"%s\" must be %s", path, expected),
+			 errmsg("the value at \"%s\" must be %s", text_for_message(path, strlen(path)), expected),
 			 errdetail("The value is of type %s: %s.",
 					   value_type_name(found), value_to_cstring(found))));
 }
