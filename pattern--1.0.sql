@@ -281,3 +281,15 @@ COMMENT ON AGGREGATE subset_agg(jsonb, integer, text) IS
 --
 -- 9. BSON
 --
+
+CREATE FUNCTION bson_objectid() RETURNS text
+AS 'MODULE_PATHNAME', 'pattern_bson_objectid'
+LANGUAGE C VOLATILE PARALLEL SAFE;
+COMMENT ON FUNCTION bson_objectid() IS
+'a new ObjectId as 24 lowercase hexadecimal digits: the clock''s second, five random bytes of the process, a counter; ids of one process ascend, until the counter of 24 bits begins anew';
+
+CREATE FUNCTION bson_objectid_time(id text) RETURNS timestamptz
+AS 'MODULE_PATHNAME', 'pattern_bson_objectid_time'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION bson_objectid_time(text) IS
+'the second in which an ObjectId, 24 hexadecimal digits in either case, was made: 1970 to 2106; 22P02 if it is none';

@@ -215,7 +215,7 @@ typedef struct PairList
 } PairList;
 
 extern void *array_reserve(void *array, uint32 n, uint32 *max, Size size);
-extern void jsonb_check_count(uint64 count);
+extern void jsonb_check_count(uint64 count, bool is_object);
 extern void values_append(ValueList *list, const JsonbValue *value);
 extern void values_finish(const ValueList *list, JsonbValue *result);
 extern void pairs_append(PairList *list, const char *key, int len, const JsonbValue *value);

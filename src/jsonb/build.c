@@ -4,6 +4,7 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
 #include "utils/memutils.h"
 
 #include "pattern.h"
@@ -21,15 +22,17 @@ array_reserve(void *array, uint32 n, uint32 *max, Size size)
 	return array == NULL ? palloc(*max * size) : repalloc_huge(array, *max * size);
 }
 
-/* 54000 if there are more children than an array or an object can have. */
+/* 54000 if there are more children than core can read in an array or an object. */
 void
-jsonb_check_count(uint64 count)
+jsonb_check_count(uint64 count, bool is_object)
 {
-	if (count > Min(JB_CMASK, MaxAllocSize / sizeof(JsonbPair)))
+	Size		limit = Min(JB_CMASK, MaxAllocSize / (is_object ? sizeof(JsonbPair) : sizeof(JsonbValue)));
+
+	if (count > limit)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 				 errmsg("number of elements in one jsonb array or object exceeds the maximum allowed (%zu)",
-						Min(JB_CMASK, MaxAllocSize / sizeof(JsonbPair)))));
+						limit)));
 }
 
 /* Append to a list; the value itself is not copied. */
@@ -44,7 +47,7 @@ values_append(ValueList *list, const JsonbValue *value)
 void
 values_finish(const ValueList *list, JsonbValue *result)
 {
-	jsonb_check_count(list->n);
+	jsonb_check_count(list->n, false);
 	result->type = jbvArray;
 	result->val.array.nElems = list->n;
 	result->val.array.elems = list->values;
@@ -74,6 +77,7 @@ compare_pairs(const void *a, const void *b)
 	int			cmp = key_compare(x->key.val.string.val, x->key.val.string.len,
 								  y->key.val.string.val, y->key.val.string.len);
 
+	CHECK_FOR_INTERRUPTS();
 	if (cmp != 0)
 		return cmp;
 	return x->order < y->order ? -1 : 1;
@@ -85,7 +89,7 @@ pairs_finish(PairList *list, JsonbValue *result)
 {
 	uint32		n = 0;
 
-	jsonb_check_count(list->n);
+	jsonb_check_count(list->n, true);
 	if (list->n > 1)
 		qsort(list->pairs, list->n, sizeof(JsonbPair), compare_pairs);
 	for (uint32 i = 0; i < list->n; i++)

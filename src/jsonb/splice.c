@@ -8,6 +8,7 @@
  */
 #include "postgres.h"
 
+#include "miscadmin.h"
 #include "utils/memutils.h"
 
 #include "pattern.h"
@@ -19,6 +20,7 @@ compare_edits(const void *a, const void *b)
 	const JsonbEdit *x = a;
 	const JsonbEdit *y = b;
 
+	CHECK_FOR_INTERRUPTS();
 	if (x->at != y->at)
 		return x->at < y->at ? -1 : 1;
 	if ((x->nremoved == 0 && x->within == NULL) != (y->nremoved == 0 && y->within == NULL))
@@ -250,6 +252,7 @@ splice_check_padding(uint32 count, int32 index, const char *path)
 /*
  * Set the value at a path, which must have steps; objects are made where it is
  * missing, and nulls up to an index.  No two paths may share a missing parent.
+ * 22023 if a scalar is in the way, 54000 for an index far behind the end.
  */
 void
 path_put(JsonbSplice *root, const DocPath *path, const JsonbValue *value)

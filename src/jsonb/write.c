@@ -73,7 +73,7 @@ frame_open(Frame *frame, StringInfo buf, uint32 flags, uint64 count)
 {
 	uint32		header;
 
-	jsonb_check_count(count);
+	jsonb_check_count(count, (flags & JB_FOBJECT) != 0);
 	header = (uint32) count | flags;
 	pad(buf);
 	append(buf, &header, sizeof(header));
