@@ -248,6 +248,17 @@ INSERT INTO checked VALUES ('{"kind": "hexagon"}');
 CREATE INDEX ON checked (big) WHERE doc @~ '{"kind": "circle"}';
 SELECT * FROM checked ORDER BY big;
 
+-- Updates have queries too: of the elements to pull, and of those that $[name] stands for
+SELECT doc_update('{"a": [{"$oid": "1"}, {"$oid": "2"}, 3]}', '{"$pull": {"a": {"$oid": "1"}}}') AS extended_json,
+       doc_update('{"a": [1, [2, 9], 5]}', '{"$pull": {"a": {"$gt": 4}}}') AS operators, doc_update('{"a": [{"x": 1, "y": 2}, {"x": 2}, 1]}', '{"$pull": {"a": {"x": {"$lt": 2}}}}') AS query,
+       doc_update('{"a": [1, 5, 9]}', '{"$set": {"a.$[x]": 0}}', '[{"x": {"$gte": 5}}]') AS filter, doc_update('{"a": [{"b": [1]}, {"b": [2]}]}', '{"$set": {"a.$[x].c": 0}}', '[{"$or": [{"x.b": 2}, {"x.b": 3}]}]') AS filter_of_fields,
+       doc_update('{"a": [[{"b": 1}], {"b": 1}, 1]}', '{"$set": {"a.$[x]": 0}}', '[{"x.b": 1}]') AS filter_through_arrays;
+SELECT doc_update('{"a": [1]}', '{"$set": {"a.$[x]": 0}}', '[{}]');
+SELECT doc_update('{"a": [1]}', '{"$set": {"a.$[x]": 0}}', '[{"x": 1, "y": 1}]');
+SELECT doc_update('{"a": [1]}', '{"$set": {"a.$[x]": 0}}', '[{"X": 1}]');
+SELECT doc_update('{"a": [1]}', '{"$set": {"a.$[x]": 0}}', '[{"$gt": 1}]');
+SELECT doc_update('{"a": [1]}', '{"$set": {"a.$[x]": 0}}', '[{"x": 1, "$expr": true}]');
+
 -- Deep and large: an answer or an error
 CREATE FUNCTION nested(depth int, open text, inner_text text, close text) RETURNS jsonb LANGUAGE sql AS $$ SELECT (repeat(open, depth) || inner_text || repeat(close, depth))::jsonb $$;
 SET max_stack_depth = '2MB';

@@ -116,7 +116,7 @@ typedef struct MatchCondition
 
 struct MatchQuery
 {
-	MatchCondition root;		/* an AND */
+	MatchCondition root;		/* mostly an AND */
 	const char *value_operator; /* one that stands at the root, else NULL */
 };
 

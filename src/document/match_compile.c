@@ -254,6 +254,16 @@ mixed_query(const JsonbValue *query)
 			 errdetail("The query is %s.", value_to_cstring(query))));
 }
 
+/* Tests of the value itself. */
+static void
+compile_tests(const MatchTestList *tests, MatchCondition *result)
+{
+	result->type = CONDITION_FIELD;
+	result->arg.field.path = palloc0(offsetof(DocPath, steps));
+	result->arg.field.ntests = tests->n;
+	result->arg.field.tests = tests->tests;
+}
+
 /* An object of fields, logical operators, and operators on the value itself: their and. */
 static void
 compile_query(MatchCompile *compile, const JsonbValue *query, MatchCondition *result)
@@ -269,6 +279,13 @@ compile_query(MatchCompile *compile, const JsonbValue *query, MatchCondition *re
 	bool		has_operators = false;
 
 	check_stack_depth();
+	if (compile->kind == MATCH_VALUE && is_extended_json(query))
+	{
+		/* no operators, but a value */
+		match_add_test(&tests, TEST_EQ, false)->arg.value = *query;
+		compile_tests(&tests, result);
+		return;
+	}
 	conditions = palloc_extended((value_count(query) + 1) * sizeof(MatchCondition), MCXT_ALLOC_HUGE);
 	walk_begin(&walk, query->val.binary.data);
 	while (walk_next(&walk, &key, &value))
@@ -299,13 +316,7 @@ compile_query(MatchCompile *compile, const JsonbValue *query, MatchCondition *re
 	if (has_fields && has_operators)
 		mixed_query(query);
 	if (has_operators)
-	{
-		conditions[n].type = CONDITION_FIELD;
-		conditions[n].arg.field.path = palloc0(offsetof(DocPath, steps));
-		conditions[n].arg.field.ntests = tests.n;
-		conditions[n].arg.field.tests = tests.tests;
-		n++;
-	}
+		compile_tests(&tests, &conditions[n++]);
 	/* the last, for it costs the most */
 	if (value_get_cstring(query, "$expr", &value))
 		compile_expression(compile, &value, &conditions[n++]);
