@@ -28,6 +28,32 @@ container_data(const JsonbContainer *container)
 	return (char *) &container->children[nentries];
 }
 
+/* Where entry i starts: core's getJsonbOffset, which is not inlined from here. */
+static inline uint32
+entry_offset(const JsonbContainer *container, uint32 i)
+{
+	uint32		offset = 0;
+
+	while (i-- > 0)
+	{
+		JEntry		entry = container->children[i];
+
+		offset += JBE_OFFLENFLD(entry);
+		if (JBE_HAS_OFF(entry))
+			break;
+	}
+	return offset;
+}
+
+/* The length of entry i, which starts at offset. */
+static inline uint32
+entry_length(const JsonbContainer *container, uint32 i, uint32 offset)
+{
+	JEntry		entry = container->children[i];
+
+	return JBE_HAS_OFF(entry) ? JBE_OFFLENFLD(entry) - offset : JBE_OFFLENFLD(entry);
+}
+
 /* Fill *result from an entry whose bytes (padding included) are data[offset, offset + len). */
 static inline void
 fill_value(JEntry entry, char *data, uint32 offset, uint32 len, JsonbValue *result)
@@ -65,8 +91,10 @@ fill_value(JEntry entry, char *data, uint32 offset, uint32 len, JsonbValue *resu
 static void
 entry_value(const JsonbContainer *container, uint32 i, JsonbValue *result)
 {
+	uint32		offset = entry_offset(container, i);
+
 	fill_value(container->children[i], container_data(container),
-			   getJsonbOffset(container, i), getJsonbLength(container, i), result);
+			   offset, entry_length(container, i, offset), result);
 }
 
 /* The whole document as a value; a top-level scalar is taken out of its pseudo-array. */
@@ -247,9 +275,18 @@ container_find(const JsonbContainer *container, const char *key, int len, uint32
 	while (low < high)
 	{
 		uint32		middle = low + (high - low) / 2;
-		int			cmp = key_compare(data + getJsonbOffset(container, middle),
-									  getJsonbLength(container, middle), key, len);
+		JEntry		entry = container->children[middle];
+		int			cmp;
 
+		/* most keys differ in length, which tells without looking for them */
+		if (!JBE_HAS_OFF(entry) && JBE_OFFLENFLD(entry) != len)
+			cmp = JBE_OFFLENFLD(entry) < len ? -1 : 1;
+		else
+		{
+			uint32		offset = entry_offset(container, middle);
+
+			cmp = key_compare(data + offset, entry_length(container, middle, offset), key, len);
+		}
 		if (cmp == 0)
 		{
 			*position = middle;
@@ -294,16 +331,7 @@ walk_begin(JsonbWalk *walk, const JsonbContainer *container)
 	walk->key_offset = 0;
 	walk->value_offset = 0;
 	if (JsonContainerIsObject(container))
-		walk->value_offset = getJsonbOffset(container, walk->count);
-}
-
-/* The length of entry i, which starts at offset. */
-static inline uint32
-entry_length(const JsonbContainer *container, uint32 i, uint32 offset)
-{
-	JEntry		entry = container->children[i];
-
-	return JBE_HAS_OFF(entry) ? JBE_OFFLENFLD(entry) - offset : JBE_OFFLENFLD(entry);
+		walk->value_offset = entry_offset(container, walk->count);
 }
 
 /*

@@ -110,10 +110,11 @@ field_write(const FieldSummary *field, int64 readings, PairList *pairs)
 {
 	Numeric		count = int64_to_numeric(field->count);
 
-	write_number(pairs, "min_", &field->name, field->min);
-	write_number(pairs, "max_", &field->name, field->max);
-	write_number(pairs, "sum_", &field->name, field->sum);
+	/* in the order in which an object has them */
 	write_number(pairs, "avg_", &field->name, number_trim(number_divide(field->sum, count)));
+	write_number(pairs, "max_", &field->name, field->max);
+	write_number(pairs, "min_", &field->name, field->min);
+	write_number(pairs, "sum_", &field->name, field->sum);
 	if (field->has_count || field->count != readings)
 		write_number(pairs, "count_", &field->name, count);
 }
