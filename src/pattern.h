@@ -130,6 +130,8 @@ extern bool value_equal(const JsonbValue *a, const JsonbValue *b);
 extern SortOrder *sort_order_parse(const char *order_by);
 extern void sort_order_keys(const SortOrder *order, const JsonbValue *element, JsonbValue *keys);
 extern int	sort_order_compare_keys(const SortOrder *order, const JsonbValue *a, const JsonbValue *b);
+extern uint32 values_make_set(JsonbValue *values, uint32 n);
+extern bool values_set_find(const JsonbValue *set, uint32 n, const JsonbValue *value, uint32 *place);
 extern void values_sort(JsonbValue *values, uint32 n, const SortOrder *order);
 
 /*

@@ -66,24 +66,11 @@ static bool
 test_in(const MatchTest *test, const JsonbValue *value)
 {
 	const JsonbValue *values = test->arg.list.values;
-	uint32		low = 0;
-	uint32		high = test->arg.list.n;
+	uint32		n = test->arg.list.n;
 
 	if (value == NULL)			/* null comes first */
-		return high > 0 && values[0].type == jbvNull;
-	while (low < high)
-	{
-		uint32		middle = low + (high - low) / 2;
-		int			cmp = value_compare(&values[middle], value);
-
-		if (cmp == 0)
-			return true;
-		if (cmp < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return false;
+		return n > 0 && values[0].type == jbvNull;
+	return values_set_find(values, n, value, NULL);
 }
 
 /* The MATCH_TYPE_ bit of a number. */

@@ -103,13 +103,6 @@ compile_comparison(const OperatorCall *call, MatchTestList *list)
 		add_negation(list, &inner);
 }
 
-static int
-compare_values(const void *a, const void *b)
-{
-	CHECK_FOR_INTERRUPTS();
-	return value_compare(a, b);
-}
-
 /* $in, and $nin */
 static void
 compile_list(const OperatorCall *call, MatchTestList *list)
@@ -120,7 +113,6 @@ compile_list(const OperatorCall *call, MatchTestList *list)
 	JsonbWalk	walk;
 	JsonbValue	element;
 	MatchTest  *test;
-	uint32		n = 0;
 
 	check_array(call);
 	walk_begin(&walk, call->argument->val.binary.data);
@@ -130,14 +122,9 @@ compile_list(const OperatorCall *call, MatchTestList *list)
 		check_no_operators(call, &element);
 		values_append(&values, &element);
 	}
-	if (values.n > 1)
-		qsort(values.values, values.n, sizeof(JsonbValue), compare_values);
-	for (uint32 i = 0; i < values.n; i++)
-		if (n == 0 || value_compare(&values.values[n - 1], &values.values[i]) != 0)
-			values.values[n++] = values.values[i];
 
 	test = match_add_test(negated ? &inner : list, TEST_IN, false);
-	test->arg.list.n = n;
+	test->arg.list.n = values_make_set(values.values, values.n);
 	test->arg.list.values = values.values;
 	if (negated)
 		add_negation(list, &inner);

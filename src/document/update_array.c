@@ -23,6 +23,22 @@ typedef struct PushOperand
 	SortOrder  *order;			/* NULL: no $sort */
 } PushOperand;
 
+/* The operand of $addToSet. */
+typedef struct AddToSetOperand
+{
+	ValueList	list;			/* different values, in the order given */
+	uint32	   *places;			/* where each of them stands in the set */
+	JsonbValue *set;
+	uint32		n;				/* the size of the set, and of the list */
+} AddToSetOperand;
+
+/* The operand of $pullAll: a set. */
+typedef struct PullAllOperand
+{
+	JsonbValue *set;
+	uint32		n;
+} PullAllOperand;
+
 /* The operand of $pull. */
 typedef struct PullOperand
 {
@@ -329,41 +345,24 @@ apply_push(const UpdateOperation *operation, UpdateRun *run, const JsonbValue *o
 	}
 }
 
-static bool
-list_contains(const ValueList *list, const JsonbValue *value)
+/* The values of a list as a set of their own, whose size is *n. */
+static JsonbValue *
+set_from_list(const ValueList *list, uint32 *n)
 {
-	for (uint32 i = 0; i < list->n; i++)
-	{
-		CHECK_FOR_INTERRUPTS();
-		if (value_equal(&list->values[i], value))
-			return true;
-	}
-	return false;
+	JsonbValue *set = palloc(Max(list->n, 1) * sizeof(JsonbValue));
+
+	memcpy(set, list->values, list->n * sizeof(JsonbValue));
+	*n = values_make_set(set, list->n);
+	return set;
 }
 
-static bool
-array_contains(const JsonbValue *array, const JsonbValue *value)
-{
-	JsonbWalk	walk;
-	JsonbValue	element;
-
-	walk_begin(&walk, array->val.binary.data);
-	while (walk_next(&walk, NULL, &element))
-	{
-		CHECK_FOR_INTERRUPTS();
-		if (value_equal(&element, value))
-			return true;
-	}
-	return false;
-}
-
-/* The operand as a list of different values. */
 static void *
 compile_add_to_set(const UpdateOperation *operation, const JsonbValue *operand)
 {
+	AddToSetOperand *add = palloc0(sizeof(AddToSetOperand));
 	ValueList	given = {0};
-	ValueList  *list = palloc0(sizeof(ValueList));
 	JsonbValue	each;
+	bool	   *seen;
 
 	if (value_get_cstring(operand, "$each", &each))
 	{
@@ -373,29 +372,54 @@ compile_add_to_set(const UpdateOperation *operation, const JsonbValue *operand)
 	}
 	else
 		values_append(&given, operand);
+
+	add->set = set_from_list(&given, &add->n);
+	add->places = palloc(Max(add->n, 1) * sizeof(uint32));
+	seen = palloc0(Max(add->n, 1));
 	for (uint32 i = 0; i < given.n; i++)
-		if (!list_contains(list, &given.values[i]))
-			values_append(list, &given.values[i]);
-	return list;
+	{
+		uint32		place = 0;
+
+		if (values_set_find(add->set, add->n, &given.values[i], &place) && !seen[place])
+		{
+			seen[place] = true;
+			add->places[add->list.n] = place;
+			values_append(&add->list, &given.values[i]);
+		}
+	}
+	return add;
 }
 
 static void
 apply_add_to_set(const UpdateOperation *operation, UpdateRun *run, const JsonbValue *old,
 				 UpdateEffect *effect)
 {
-	const ValueList *list = operation->operand;
+	const AddToSetOperand *add = operation->operand;
 	ValueList	added = {0};
+	JsonbWalk	walk;
+	JsonbValue	element;
+	bool	   *present;
 
 	if (old == NULL)
 	{
-		set_array(effect, list);
+		set_array(effect, &add->list);
 		return;
 	}
 	if (!value_is_array(old))
 		update_target_error(operation, old, "an array");
-	for (uint32 i = 0; i < list->n; i++)
-		if (!array_contains(old, &list->values[i]))
-			values_append(&added, &list->values[i]);
+	present = palloc0(Max(add->n, 1));
+	walk_begin(&walk, old->val.binary.data);
+	while (walk_next(&walk, NULL, &element))
+	{
+		uint32		place;
+
+		CHECK_FOR_INTERRUPTS();
+		if (values_set_find(add->set, add->n, &element, &place))
+			present[place] = true;
+	}
+	for (uint32 i = 0; i < add->list.n; i++)
+		if (!present[add->places[i]])
+			values_append(&added, &add->list.values[i]);
 	if (added.n > 0)
 		splice_insert(edit_array(effect, old), value_count(old), added.values, added.n);
 }
@@ -480,7 +504,9 @@ pull_matches(const void *operand, const JsonbValue *element)
 static bool
 pull_all_matches(const void *operand, const JsonbValue *element)
 {
-	return list_contains(operand, element);
+	const PullAllOperand *pull = operand;
+
+	return values_set_find(pull->set, pull->n, element, NULL);
 }
 
 /* Remove the elements that match. */
@@ -529,12 +555,14 @@ apply_pull(const UpdateOperation *operation, UpdateRun *run, const JsonbValue *o
 static void *
 compile_pull_all(const UpdateOperation *operation, const JsonbValue *operand)
 {
-	ValueList  *list = palloc0(sizeof(ValueList));
+	PullAllOperand *pull = palloc(sizeof(PullAllOperand));
+	ValueList	list = {0};
 
 	if (!value_is_array(operand))
 		update_operand_error(operation, operand, "an array");
-	list_from_array(operand, list);
-	return list;
+	list_from_array(operand, &list);
+	pull->set = set_from_list(&list, &pull->n);
+	return pull;
 }
 
 static void

@@ -128,6 +128,53 @@ value_equal(const JsonbValue *a, const JsonbValue *b)
 	return value_compare(a, b) == 0;
 }
 
+static int
+compare_members(const void *a, const void *b)
+{
+	CHECK_FOR_INTERRUPTS();
+	return value_compare(a, b);
+}
+
+/* Make a set of n values, in place: sorted, and one of those that are equal.  Returns its size. */
+uint32
+values_make_set(JsonbValue *values, uint32 n)
+{
+	uint32		size = 0;
+
+	if (n > 1)
+		qsort(values, n, sizeof(JsonbValue), compare_members);
+	for (uint32 i = 0; i < n; i++)
+		if (size == 0 || value_compare(&values[size - 1], &values[i]) != 0)
+			values[size++] = values[i];
+	return size;
+}
+
+/* Is a value in a set of n?  *place is where, unless place is NULL. */
+bool
+values_set_find(const JsonbValue *set, uint32 n, const JsonbValue *value, uint32 *place)
+{
+	uint32		low = 0;
+	uint32		high = n;
+
+	while (low < high)
+	{
+		uint32		middle = low + (high - low) / 2;
+		int			cmp = value_compare(&set[middle], value);
+
+		if (cmp == 0)
+		{
+			if (place != NULL)
+				*place = middle;
+			return true;
+		}
+		if (cmp < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return false;
+}
+
 static void
 order_syntax_error(const char *order_by, const char *at)
 {
