@@ -132,10 +132,10 @@ UPDATE stored SET doc = bucket_append(doc, '{"at": 5001, "temp": -1}');
 SELECT doc - 'readings' AS doc, doc -> 'readings' -> -1 AS last, doc = expected_bucket(doc -> 'readings') AS same FROM stored;
 -- several readings for the same bucket in one statement
 CREATE TABLE bucket(sensor text PRIMARY KEY, doc jsonb);
-INSERT INTO bucket VALUES ('s1', bucket_append(NULL, '{"v": 2}'));
+INSERT INTO bucket VALUES ('s1', bucket_append('{"sensor": "s1"}', '{"v": 2}'));
 INSERT INTO bucket AS b SELECT sensor, bucket_agg(r) FROM (VALUES ('s1', '{"v": 3}'::jsonb), ('s2', '{"v": 5}'), ('s1', '{"v": 4}')) n(sensor, r) GROUP BY sensor
-ON CONFLICT (sensor) DO UPDATE SET doc = (SELECT appended(r) FROM (SELECT bucket_readings(b.doc) UNION ALL SELECT bucket_readings(excluded.doc)) s(r));
-SELECT sensor, doc -> 'count' AS count, doc #> '{summary,sum_v}' AS sum FROM bucket ORDER BY sensor;
+ON CONFLICT (sensor) DO UPDATE SET doc = b.doc || (SELECT bucket_agg(r) FROM (SELECT bucket_readings(b.doc) UNION ALL SELECT bucket_readings(excluded.doc)) s(r));
+SELECT sensor, doc FROM bucket ORDER BY sensor;
 DROP TABLE bucket, stored, reading;
 DROP AGGREGATE appended(jsonb);
 DROP FUNCTION append, expected_bucket;

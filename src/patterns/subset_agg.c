@@ -4,7 +4,7 @@
  *
  * With an order, the state is a heap of the first max_size elements so far, the
  * last of them on top: it goes when one comes that belongs before it.  Without,
- * it is a ring of the last max_size.  Each element has the number of its row, so
+ * it is a ring of the last max_size, a row's at row % max_size.  Each element has the number of its row, so
  * that equal ones keep the order of their arrival.
  */
 #include "postgres.h"
@@ -17,8 +17,8 @@
 /* An element that is kept. */
 typedef struct SubsetItem
 {
-	JsonbValue *keys;			/* what it is sorted by; palloc'd, with the element */
-	Jsonb	   *element;		/* behind its keys */
+	JsonbValue *keys;			/* what it is sorted by; palloc'd */
+	Jsonb	   *element;		/* behind its keys, in the same piece */
 	int64		row;
 } SubsetItem;
 
@@ -30,7 +30,7 @@ typedef struct SubsetState
 	int64		rows;			/* elements seen */
 	uint32		n;
 	uint32		max;			/* room in items */
-	SubsetItem *items;			/* a heap, or a ring that begins at rows % max_size */
+	SubsetItem *items;			/* a heap, or a ring */
 } SubsetState;
 
 PG_FUNCTION_INFO_V1(pattern_subset_agg_add);
@@ -318,8 +318,9 @@ pattern_subset_agg_deserialize(PG_FUNCTION_ARGS)
 	for (uint32 i = 0; i < n; i++)
 	{
 		int			size = pq_getmsgint(&buf, 4);
-		Jsonb	   *element = palloc(size);	/* the bytes have no alignment */
+		Jsonb	   *element = palloc(size);
 
+		/* where they stand they have no alignment */
 		memcpy(element, pq_getmsgbytes(&buf, size), size);
 		state_add(state, element);
 		pfree(element);
