@@ -139,13 +139,8 @@ summary_field(Summary *summary, uint32 position, const JsonbValue *name)
 	field->count = 0;
 	field->sum_is_ours = false;
 	field->has_count = false;
-	if (summary->n == summary->max)
-	{
-		summary->max = Max(8, summary->max * 2);
-		summary->fields = summary->fields == NULL ?
-			palloc(summary->max * sizeof(FieldSummary *)) :
-			repalloc_huge(summary->fields, summary->max * sizeof(FieldSummary *));
-	}
+	summary->fields = array_reserve(summary->fields, summary->n, &summary->max,
+									sizeof(FieldSummary *));
 	summary->fields[summary->n++] = field;
 	return field;
 }
