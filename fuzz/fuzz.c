@@ -48,7 +48,7 @@ fuzz_run(FunctionCallInfo fcinfo, void (*once) (Fuzz *))
 	int64		seed = PG_GETARG_INT64(0);
 	int32		iterations = PG_GETARG_INT32(1);
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext, "fuzz",
-												  ALLOCSET_DEFAULT_SIZES);
+												  0, 1024, 1024);
 	MemoryContext old = MemoryContextSwitchTo(context);
 	ErrorContextCallback callback;
 	Fuzz		fuzz = {0};
