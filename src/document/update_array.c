@@ -351,7 +351,8 @@ set_from_list(const ValueList *list, uint32 *n)
 {
 	JsonbValue *set = palloc(Max(list->n, 1) * sizeof(JsonbValue));
 
-	memcpy(set, list->values, list->n * sizeof(JsonbValue));
+	if (list->n > 0)
+		memcpy(set, list->values, list->n * sizeof(JsonbValue));
 	*n = values_make_set(set, list->n);
 	return set;
 }

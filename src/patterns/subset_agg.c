@@ -226,7 +226,8 @@ state_sorted(const SubsetState *state, qsort_arg_comparator compare)
 	Size		size = state->n * sizeof(SubsetItem);
 	SubsetItem *items = MemoryContextAllocHuge(CurrentMemoryContext, Max(size, 1));
 
-	memcpy(items, state->items, size);
+	if (size > 0)
+		memcpy(items, state->items, size);
 	qsort_arg(items, state->n, sizeof(SubsetItem), compare, unconstify(SubsetState *, state));
 	return items;
 }
