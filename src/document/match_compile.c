@@ -197,7 +197,7 @@ compile_logical(MatchCompile *compile, MatchConditionType type, const char *name
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("query operator \"%s\" needs an array of queries", name),
-					 errdetail("Element %d is a %s: %s.", n, value_type_name(&element),
+					 errdetail("Element %d is of type %s: %s.", n, value_type_name(&element),
 							   value_to_cstring(&element))));
 		compile_query(compile, &element, &result->arg.conditions.conditions[n++]);
 	}
@@ -343,7 +343,7 @@ check_object(const JsonbValue *value, const char *what)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("%s must be an object", what),
-				 errdetail("It is a %s: %s.", value_type_name(value), value_to_cstring(value))));
+				 errdetail("It is of type %s: %s.", value_type_name(value), value_to_cstring(value))));
 }
 
 /*

@@ -58,9 +58,9 @@ argument_error(const OperatorCall *call, const char *needs)
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("query operator \"%s\" needs %s", call->operator->name, needs),
 			 call->path == NULL ?
-			 errdetail("The argument is a %s: %s.",
+			 errdetail("The argument is of type %s: %s.",
 					   value_type_name(call->argument), value_to_cstring(call->argument)) :
-			 errdetail("The argument at \"%s\" is a %s: %s.", call->path,
+			 errdetail("The argument at \"%s\" is of type %s: %s.", call->path,
 					   value_type_name(call->argument), value_to_cstring(call->argument))));
 }
 
