@@ -180,9 +180,9 @@ order_syntax_error(const char *order_by, const char *at)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("invalid order \"%s\"", order_by),
+			 errmsg("invalid order \"%s\"", text_for_message(order_by, strlen(order_by))),
 			 *at == '\0' ? errdetail("The order ends where a field is expected.")
-			 : errdetail("The order cannot be read at \"%s\".", at),
+			 : errdetail("The order cannot be read at \"%s\".", text_for_message(at, strlen(at))),
 			 errhint("An order is a list of fields with commas between them, each followed by asc or desc or neither, such as \"date desc, votes\".")));
 }
 

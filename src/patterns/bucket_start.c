@@ -207,7 +207,7 @@ find_zone(const char *name)
 	if (zone == NULL || !pg_tz_acceptable(zone))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("time zone \"%s\" not recognized", name)));
+				 errmsg("time zone \"%s\" not recognized", text_for_message(name, strlen(name)))));
 	return zone;
 }
 

@@ -91,12 +91,13 @@ operand_compiled(FunctionCallInfo fcinfo, const int *args, int nargs, OperandCom
 	if (cache->compiled != NULL && same)
 		return cache->compiled;
 
-	cache->compiled = NULL;		/* in case of an error */
+	/* in case of an error */
+	cache->compiled = NULL;
+	memset(cache->copies, 0, sizeof(cache->copies));
 	MemoryContextReset(cache->context);
 	caller = MemoryContextSwitchTo(cache->context);
 	for (int i = 0; i < nargs; i++)
 	{
-		cache->copies[i] = NULL;
 		if (operands[i] != NULL)
 		{
 			cache->copies[i] = palloc(VARSIZE(operands[i]));
