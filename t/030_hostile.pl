@@ -38,7 +38,7 @@ SELECT 'jsonb', value FROM unnest(ARRAY[NULL, '{}', '[]', 'null', 'true', '0', '
 	'{"$elemMatch": {"$gt": 0}}', '{"a": {"$all": [[]]}}', '{"a": {"$regex": "(a*)*b"}}', '{"a": {"$regex": "("}}', '{"a": {"$mod": [0, 0]}}', '{"a": {"$size": -1}}',
 	'{"a": {"$type": "number", "$bitsAllSet": [0]}}', '{"$expr": {"$divide": [1, 0]}}', '{"$expr": {"$gt": ["$a", "$$ROOT"]}}', '{"a": {"$gt": 1, "b": 2}}',
 	'{"count": -1, "readings": []}', '{"count": 2, "readings": [{"t": 1}, {"t": "x"}], "summary": {"min_t": {}, "sum_t": 1}}', '{"readings": {}}', '{"summary": [], "readings": null}',
-	'{"count": 1e30, "summary": {"max_a": null, "avg_a": 1}, "readings": [1]}', '[{"k": "a", "v": 1, "u": null}, {"k": 1}, {"k": "a"}]', '{"k": {}, "v": [], "u": "x"}',
+	'{"count": 1e30, "summary": {"max_a": null, "avg_a": 1}, "readings": [1]}', '[{"k": "a", "v": 1, "u": null}, {"k": 1}, {"k": "a"}]', '[{"k": "a", "v": 1}, {"k": "k", "v": [2], "u": "cm"}, {"k": "a", "v": null}]', '{"k": {}, "v": [], "u": "x"}',
 	'{"type": "object", "required": ["a"], "properties": {"a": {"type": "number"}}}', '{"bsonType": 1, "properties": []}']) AS value;
 INSERT INTO hostile(type, value) VALUES
 	('jsonb', '{"' || repeat('k', 1000000) || '": 1}'),
@@ -85,13 +85,15 @@ SELECT 'bytea', value FROM unnest(ARRAY[NULL, '\x', '\x00', '\xff', '\x050000000
 -- The extension's functions that can be called, with the types of their arguments.
 CREATE VIEW functions AS
 SELECT p.oid::regprocedure AS function, p.oid::regproc AS name, p.prokind AS kind, p.provolatile AS volatility, p.proretset AS is_set,
+	p.pronargs - p.pronargdefaults AS required,
 	ARRAY(SELECT format_type(t, NULL) FROM unnest(p.proargtypes::oid[]) WITH ORDINALITY a(t, i) ORDER BY i) AS types
 FROM pg_proc p
 JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
 JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid AND e.extname = 'pattern'
 WHERE p.prorettype <> 'trigger'::regtype AND 'internal'::regtype <> ALL (p.proargtypes::oid[]);
 
--- Argument lists: all of them if they are few, else some, the same each time.
+-- Argument lists: all of them if they are few, else some, the same each time;
+-- in these an option is not given every other time.
 CREATE TABLE calls (function regprocedure, n integer, arguments text[], state text, message text, result text,
 	PRIMARY KEY (function, n));
 
@@ -106,7 +108,8 @@ BEGIN
 		SELECT f.function, row_number() OVER (), arguments
 		FROM (SELECT DISTINCT ARRAY(
 				SELECT (SELECT h.n FROM hostile h WHERE h.type = t
-						ORDER BY CASE WHEN lists > most THEN hashtextextended(f.function::text || h.n || ' ' || a, list)
+						ORDER BY CASE WHEN lists > most AND a > f.required AND hashint8(7 * list + a) % 2 = 0 THEN h.value IS NOT NULL END,
+							CASE WHEN lists > most THEN hashtextextended(f.function::text || h.n || ' ' || a, list)
 							ELSE (h.n + list / (SELECT coalesce(exp(sum(ln((SELECT count(*) FROM hostile b WHERE b.type = before)))), 1)::bigint
 												FROM unnest(f.types[:a - 1]) before))
 								% (SELECT count(*) FROM hostile c WHERE c.type = t) END LIMIT 1)
@@ -253,7 +256,7 @@ BEGIN
 	EXECUTE format('SELECT max(used) FILTER (WHERE n = $1) - max(used) FILTER (WHERE n = $1 / 2), count(*) + count(r) * 0
 		FROM (
 			SELECT g.n, %s AS r, CASE WHEN g.n IN ($1, $1 / 2, $1 / 4) THEN memory_used(g.n) END AS used
-			FROM generate_series(1, $1) g(n) JOIN picked ON i = g.n %% (SELECT count(*) FROM picked)
+			FROM generate_series(1, $1) g(n), LATERAL (SELECT * FROM picked WHERE i = g.n %% (SELECT count(*) FROM picked) OFFSET 0) p
 			OFFSET 0) s',
 		CASE WHEN f.is_set THEN format('(SELECT count(x) FROM %s(%s) x)', f.name, fields)
 			WHEN f.kind = 'a' THEN format('(SELECT %s(%s) FROM (SELECT %s FROM generate_series(g.n, g.n + 1)) o(%s))',
