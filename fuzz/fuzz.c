@@ -24,6 +24,8 @@ extern void fuzz_put_once(Fuzz *fuzz);
 extern void fuzz_path_once(Fuzz *fuzz);
 extern void fuzz_compare_once(Fuzz *fuzz);
 extern void fuzz_sort_once(Fuzz *fuzz);
+extern void fuzz_set_once(Fuzz *fuzz);
+extern void fuzz_names_once(Fuzz *fuzz);
 
 /* The iteration, for whatever error is raised in it. */
 static void
@@ -92,6 +94,8 @@ FUZZER(fuzz_put);
 FUZZER(fuzz_path);
 FUZZER(fuzz_compare);
 FUZZER(fuzz_sort);
+FUZZER(fuzz_set);
+FUZZER(fuzz_names);
 
 void
 fuzz_check(Fuzz *fuzz, bool holds, const char *what)

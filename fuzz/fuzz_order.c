@@ -14,6 +14,7 @@
 
 extern void fuzz_compare_once(Fuzz *fuzz);
 extern void fuzz_sort_once(Fuzz *fuzz);
+extern void fuzz_set_once(Fuzz *fuzz);
 
 static int
 sign(int64 i)
@@ -99,6 +100,57 @@ fuzz_compare_once(Fuzz *fuzz)
 	fuzz_check(fuzz, value_compare(&x, &x) == 0, "value_compare: not reflexive");
 	fuzz_check(fuzz, value_equal(&x, &y) == (expected == 0), "value_equal: not as the order has it");
 	fuzz_check(fuzz, value_equal(&x, &y) == core_equal, "value_equal: not as core has it");
+}
+
+/* Is there an equal tree among the first n? */
+static bool
+trees_contain(Tree **trees, int n, const Tree *tree)
+{
+	for (int i = 0; i < n; i++)
+		if (compare_trees(trees[i], tree) == 0)
+			return true;
+	return false;
+}
+
+/* Sets, against looking at every member. */
+void
+fuzz_set_once(Fuzz *fuzz)
+{
+	int			n = below(fuzz, 30);
+	Tree	  **trees = palloc0((n + 1) * sizeof(Tree *));
+	JsonbValue *values = palloc0((n + 1) * sizeof(JsonbValue));
+	int			distinct = 0;
+	uint32		size;
+
+	for (int i = 0; i < n; i++)
+	{
+		Tree	   *tree = i > 0 && one_in(fuzz, 2) ?
+			tree_mutate(fuzz, trees[below(fuzz, i)]) : tree_random(fuzz, 6);
+		Jsonb	   *jb = tree_to_jsonb(tree);
+
+		trees[i] = tree_from_jsonb(jb);
+		value_from_jsonb(jb, &values[i]);
+		distinct += !trees_contain(trees, i, trees[i]);
+	}
+	size = values_make_set(values, n);
+	fuzz_check(fuzz, size == distinct, "values_make_set: another size");
+	for (uint32 i = 1; i < size; i++)
+		fuzz_check(fuzz, value_compare(&values[i - 1], &values[i]) < 0, "values_make_set: not in order");
+	for (int i = 0; i < 2 * n; i++)
+	{
+		Tree	   *tree = i < n ? trees[i] : tree_mutate(fuzz, trees[i - n]);
+		Jsonb	   *jb = tree_to_jsonb(tree);
+		JsonbValue	value;
+		uint32		place = PG_UINT32_MAX;
+		bool		found;
+
+		value_from_jsonb(jb, &value);
+		found = values_set_find(values, size, &value, &place);
+		fuzz_check(fuzz, found == trees_contain(trees, n, tree_from_jsonb(jb)),
+				   "values_set_find: found and missing are confused");
+		fuzz_check(fuzz, !found || (place < size && value_equal(&values[place], &value)),
+				   "values_set_find: another member's place");
+	}
 }
 
 /*

@@ -1,6 +1,6 @@
 /*
  * fuzz_read.c
- *		jsonb/read.c against core's readers.
+ *		jsonb/read.c against core's readers, jsonb/names.c against a list.
  *
  * Both point into the document, so "the same value" means the same pointers.
  */
@@ -11,6 +11,7 @@
 #include "fuzz.h"
 
 extern void fuzz_read_once(Fuzz *fuzz);
+extern void fuzz_names_once(Fuzz *fuzz);
 
 /* Two values that point into one document. */
 static bool
@@ -180,4 +181,37 @@ fuzz_read_once(Fuzz *fuzz)
 	fuzz->document = jb;
 	check_container(fuzz, &jb->root);
 	check_value(fuzz, jb);
+}
+
+typedef struct NamedPlace
+{
+	NameEntry	name;
+	int			place;
+}			NamedPlace;
+
+/* The hash table of names, against looking at every name. */
+void
+fuzz_names_once(Fuzz *fuzz)
+{
+	HTAB	   *names = names_create(sizeof(NamedPlace));
+	Tree	   *list = tree_new(jbvObject);
+
+	for (int i = below(fuzz, 100); i > 0; i--)
+	{
+		Tree	   *key = tree_random_key(fuzz);
+		int			at = tree_find(list, key);
+		bool		found;
+		NamedPlace *entry = names_enter(names, key->string, key->len, &found);
+
+		fuzz_check(fuzz, found == (at >= 0), "names_enter: new and old are confused");
+		fuzz_check(fuzz, !found || entry->place == at, "names_enter: another name's entry");
+		fuzz_check(fuzz, entry->name.len == key->len &&
+				   memcmp(entry->name.name, key->string, key->len) == 0, "names_enter: another name");
+		if (!found)
+		{
+			entry->place = list->n;
+			tree_append(list, key, key);
+		}
+	}
+	hash_destroy(names);
 }
