@@ -129,6 +129,136 @@ COMMENT ON AGGREGATE attribute_facets(jsonb) IS
 'in how many rows each value of each attribute is: {"color": {"red": 12, "blue": 7}, ...}; members of an array count each, null, objects and elements that are no attributes do not count; {} over no rows';
 
 --
+-- 2. Attribute pattern: index
+--
+
+CREATE FUNCTION attribute_key(name text, value jsonb) RETURNS bytea
+	AS 'MODULE_PATHNAME', 'pattern_attribute_key' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION attribute_key(text, jsonb) IS
+'bytes that sort as the values of one attribute do: null, numbers by value, strings by code points, false, true; what an attribute index holds; NULL for an array or an object';
+
+CREATE FUNCTION attribute_index_options(internal) RETURNS void
+	AS 'MODULE_PATHNAME', 'pattern_attribute_index_options' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+
+COMMENT ON FUNCTION attribute_index_options(internal) IS 'for jsonb_attribute_ops: its options';
+
+CREATE FUNCTION attribute_index_extract(jsonb, internal, internal) RETURNS internal
+	AS 'MODULE_PATHNAME', 'pattern_attribute_index_extract' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION attribute_index_extract(jsonb, internal, internal) IS
+'for jsonb_attribute_ops: a document''s keys';
+
+CREATE FUNCTION attribute_index_query(jsonb, internal, smallint, internal, internal, internal, internal)
+	RETURNS internal
+	AS 'MODULE_PATHNAME', 'pattern_attribute_index_query' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION attribute_index_query(jsonb, internal, smallint, internal, internal, internal, internal) IS
+'for jsonb_attribute_ops: the keys that a query looks up';
+
+CREATE FUNCTION attribute_index_consistent(internal, smallint, jsonb, integer, internal, internal, internal)
+	RETURNS "char"
+	AS 'MODULE_PATHNAME', 'pattern_attribute_index_consistent' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION attribute_index_consistent(internal, smallint, jsonb, integer, internal, internal, internal) IS
+'for jsonb_attribute_ops: does a document with these keys match';
+
+CREATE FUNCTION attribute_index_partial(bytea, bytea, smallint, internal) RETURNS integer
+	AS 'MODULE_PATHNAME', 'pattern_attribute_index_partial' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION attribute_index_partial(bytea, bytea, smallint, internal) IS
+'for jsonb_attribute_ops: is a key in a range';
+
+CREATE FUNCTION attribute_index_compare(bytea, bytea) RETURNS integer
+	AS 'MODULE_PATHNAME', 'pattern_attribute_index_compare' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION attribute_index_compare(bytea, bytea) IS
+'for jsonb_attribute_ops: the order of keys';
+
+CREATE TYPE attribute_terms;
+
+CREATE FUNCTION attribute_terms_in(cstring) RETURNS attribute_terms
+	AS 'MODULE_PATHNAME', 'pattern_attribute_terms_in' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION attribute_terms_in(cstring) IS '0A000: a value of this type cannot be written';
+
+CREATE FUNCTION attribute_terms_out(attribute_terms) RETURNS cstring
+	AS 'MODULE_PATHNAME', 'pattern_attribute_terms_out' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION attribute_terms_out(attribute_terms) IS 'the keys in hexadecimal digits';
+
+CREATE FUNCTION attribute_terms_analyze(internal) RETURNS boolean
+	AS 'MODULE_PATHNAME', 'pattern_attribute_terms_analyze' LANGUAGE C VOLATILE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION attribute_terms_analyze(internal) IS 'gathers statistics on attributes';
+
+CREATE TYPE attribute_terms (
+	INPUT = attribute_terms_in, OUTPUT = attribute_terms_out, ANALYZE = attribute_terms_analyze,
+	STORAGE = extended
+);
+
+COMMENT ON TYPE attribute_terms IS
+'a document''s attributes as an attribute index has them; only for statistics';
+
+CREATE FUNCTION attribute_terms(value jsonb, path text, key text, value_name text) RETURNS attribute_terms
+	AS 'MODULE_PATHNAME', 'pattern_attribute_terms' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION attribute_terms(jsonb, text, text, text) IS
+'for CREATE STATISTICS: the attributes at a dotted path, or of the value itself if it is empty, with the fields that hold names and values; the estimates of @~ are made of it';
+
+CREATE FUNCTION attribute_selectivity(internal, oid, internal, integer) RETURNS double precision
+	AS 'MODULE_PATHNAME', 'pattern_attribute_selectivity' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION attribute_selectivity(internal, oid, internal, integer) IS
+'restriction estimator of @~';
+
+ALTER OPERATOR @~ (jsonb, jsonb) SET (RESTRICT = attribute_selectivity);
+
+CREATE OPERATOR CLASS jsonb_attribute_ops FOR TYPE jsonb USING gin AS
+	OPERATOR 1 @~ (jsonb, jsonb),
+	OPERATOR 15 pg_catalog.@? (jsonb, jsonpath),
+	OPERATOR 16 pg_catalog.@@ (jsonb, jsonpath),
+	FUNCTION 1 attribute_index_compare(bytea, bytea),
+	FUNCTION 2 attribute_index_extract(jsonb, internal, internal),
+	FUNCTION 3 attribute_index_query(jsonb, internal, smallint, internal, internal, internal, internal),
+	FUNCTION 5 attribute_index_partial(bytea, bytea, smallint, internal),
+	FUNCTION 6 attribute_index_consistent(internal, smallint, jsonb, integer, internal, internal, internal),
+	FUNCTION 7 attribute_index_options(internal),
+	STORAGE bytea;
+
+COMMENT ON OPERATOR CLASS jsonb_attribute_ops USING gin IS
+'attributes {k, v} in the array at an option''s path: equality, ranges, prefixes, existence by @~, @? and @@';
+
+CREATE OPERATOR CLASS jsonb_attribute_contains_ops FOR TYPE jsonb USING gin AS
+	OPERATOR 1 @~ (jsonb, jsonb),
+	OPERATOR 7 pg_catalog.@> (jsonb, jsonb),
+	OPERATOR 15 pg_catalog.@? (jsonb, jsonpath),
+	OPERATOR 16 pg_catalog.@@ (jsonb, jsonpath),
+	FUNCTION 1 attribute_index_compare(bytea, bytea),
+	FUNCTION 2 attribute_index_extract(jsonb, internal, internal),
+	FUNCTION 3 attribute_index_query(jsonb, internal, smallint, internal, internal, internal, internal),
+	FUNCTION 5 attribute_index_partial(bytea, bytea, smallint, internal),
+	FUNCTION 6 attribute_index_consistent(internal, smallint, jsonb, integer, internal, internal, internal),
+	FUNCTION 7 attribute_index_options(internal),
+	STORAGE bytea;
+
+COMMENT ON OPERATOR CLASS jsonb_attribute_contains_ops USING gin IS
+'jsonb_attribute_ops and @>, for columns that have no other GIN index';
+
+CREATE FUNCTION create_attribute_index(relation regclass, column_name name, path text[] DEFAULT '{}', key_name text DEFAULT 'k',
+	value_name text DEFAULT 'v', index_name name DEFAULT NULL, if_not_exists boolean DEFAULT false) RETURNS boolean
+AS 'MODULE_PATHNAME', 'pattern_create_attribute_index'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION create_attribute_index(regclass, name, text[], text, text, name, boolean) IS
+'make the index on the attributes at a path of a jsonb column, and its statistics, on partitions too; chooses jsonb_attribute_contains_ops if the column has no other GIN index, else jsonb_attribute_ops; false if both exist and if_not_exists says so, else 42710; 42501 for one who does not own the relation';
+
+CREATE FUNCTION drop_attribute_index(relation regclass, column_name name, path text[] DEFAULT '{}', if_exists boolean DEFAULT false) RETURNS boolean
+AS 'MODULE_PATHNAME', 'pattern_drop_attribute_index'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION drop_attribute_index(regclass, name, text[], boolean) IS
+'drop the indexes on the attributes at a path of a jsonb column, and their statistics; false if there are none and if_exists says so, else 42704; 42501 for one who does not own the relation';
+
+--
 -- 3. Bucket pattern
 --
 

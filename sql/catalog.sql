@@ -1,6 +1,7 @@
 --
 -- The whole surface of the extension in one place: what changes here, changes for users.
 --
+\pset format unaligned
 CREATE TEMP VIEW member AS
 SELECT classid, objid FROM pg_depend
 WHERE deptype = 'e' AND refclassid = 'pg_extension'::regclass AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'pattern');

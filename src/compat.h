@@ -11,10 +11,16 @@
 
 #if PG_VERSION_NUM >= 160000
 #include "varatt.h"
+#else
+/* one function for all classes of objects since 16; here it is about relations */
+#define object_ownercheck(classid, objectid, roleid) pg_class_ownercheck(objectid, roleid)
 #endif
 
 #if PG_VERSION_NUM < 180000
 #define pg_noreturn pg_attribute_noreturn()
+#define vacuum_delay_analyze() vacuum_delay_point()
+#else
+#define vacuum_delay_analyze() vacuum_delay_point(true)
 #endif
 
 #endif							/* PATTERN_COMPAT_H */

@@ -16,8 +16,10 @@
 
 #include "compat.h"
 
+#include "access/attnum.h"
 #include "fmgr.h"
 #include "lib/stringinfo.h"
+#include "storage/lockdefs.h"
 #include "utils/hsearch.h"
 #include "utils/jsonb.h"
 #include "utils/numeric.h"
@@ -245,6 +247,18 @@ extern void argument_check_given(FunctionCallInfo fcinfo, int position, const ch
 extern void argument_check_least(const char *name, int32 value, int32 least);
 extern void argument_mismatch(const char *name, const char *expected, const JsonbValue *found);
 extern void field_mismatch(const char *path, const char *expected, const JsonbValue *found);
+
+/*
+ * server/relation.c: relations that users name
+ */
+extern void relation_lock_owned(Oid relid, LOCKMODE lockmode, const char *relkinds);
+extern AttrNumber relation_column(Oid relid, const char *name, Oid type);
+extern char *relation_quoted_name(Oid relid);
+
+/*
+ * server/spi.c: SQL
+ */
+extern void spi_run(const char *sql);
 
 /*
  * server/aggregate.c: what the states of aggregates have in common

@@ -1,0 +1,463 @@
+/*
+ * patterns/attribute_ddl.c
+ *		Attribute pattern: create_attribute_index and drop_attribute_index.
+ *
+ * An attribute index is an ordinary index, and beside it an ordinary statistics
+ * object on attribute_terms(column, path, key, value), on the table and on each
+ * of its partitions.  Nothing else is stored: both are found again by what they
+ * are, so that they may also be made, renamed and dropped by hand.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/reloptions.h"
+#include "access/relation.h"
+#include "catalog/pg_am.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_index.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_opclass.h"
+#include "catalog/pg_statistic_ext.h"
+#include "catalog/pg_type.h"
+#include "commands/defrem.h"
+#include "nodes/primnodes.h"
+#include "parser/parse_func.h"
+#include "storage/bufmgr.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+#include "pattern.h"
+
+/* From 64 MB on it is worth a word that writers wait while an index is built. */
+#define LARGE_RELATION_BLOCKS 8192
+
+/* An index as it is asked for, or as it is found. */
+typedef struct AttributeIndex
+{
+	const char *schema;			/* the extension's */
+	Oid			terms;			/* attribute_terms */
+	Oid			classes[2];		/* jsonb_attribute_ops, jsonb_attribute_contains_ops */
+	const char *column;
+	char	   *path;			/* dotted; empty: the column itself */
+	char	   *key;			/* NULL: any */
+	char	   *value;			/* NULL: any */
+} AttributeIndex;
+
+PG_FUNCTION_INFO_V1(pattern_create_attribute_index);
+PG_FUNCTION_INFO_V1(pattern_drop_attribute_index);
+
+/* A path as the operator class takes it: with dots, and quotes where a name needs them. */
+static char *
+dotted_path(ArrayType *path)
+{
+	StringInfoData buf;
+	Datum	   *steps;
+	bool	   *nulls;
+	int			n;
+
+	deconstruct_array(path, TEXTOID, -1, false, TYPALIGN_INT, &steps, &nulls, &n);
+	(void) path_from_texts(steps, nulls, n);	/* for its checks */
+	initStringInfo(&buf);
+	for (int i = 0; i < n; i++)
+	{
+		char	   *step = TextDatumGetCString(steps[i]);
+
+		if (i > 0)
+			appendStringInfoChar(&buf, '.');
+		if (*step != '\0' && strpbrk(step, ".\"") == NULL)
+		{
+			appendStringInfoString(&buf, step);
+			continue;
+		}
+		appendStringInfoChar(&buf, '"');
+		for (; *step != '\0'; step++)
+		{
+			if (*step == '"')
+				appendStringInfoChar(&buf, '"');
+			appendStringInfoChar(&buf, *step);
+		}
+		appendStringInfoChar(&buf, '"');
+	}
+	return buf.data;
+}
+
+/* What the extension has in its schema, which is that of the function called. */
+static void
+look_up_extension(AttributeIndex *index, FunctionCallInfo fcinfo)
+{
+	static const Oid arguments[] = {JSONBOID, TEXTOID, TEXTOID, TEXTOID};
+	char	   *schema = get_namespace_name(get_func_namespace(fcinfo->flinfo->fn_oid));
+
+	index->schema = schema;
+	index->terms = LookupFuncName(list_make2(makeString(schema), makeString("attribute_terms")),
+								  lengthof(arguments), arguments, false);
+	index->classes[0] = get_opclass_oid(GIN_AM_OID, list_make2(makeString(schema), makeString("jsonb_attribute_ops")), false);
+	index->classes[1] = get_opclass_oid(GIN_AM_OID, list_make2(makeString(schema), makeString("jsonb_attribute_contains_ops")), false);
+}
+
+/* Do two dotted paths lead to the same place, quoted or not? */
+static bool
+same_path(const char *a, const char *b)
+{
+	DocPath    *x,
+			   *y;
+
+	if (strcmp(a, b) == 0)
+		return true;
+	if (*a == '\0' || *b == '\0')
+		return false;
+	x = path_parse(a, strlen(a), true);
+	y = path_parse(b, strlen(b), true);
+	if (x->nsteps != y->nsteps)
+		return false;
+	for (int i = 0; i < x->nsteps; i++)
+		if (key_compare(x->steps[i].name, x->steps[i].len, y->steps[i].name, y->steps[i].len) != 0)
+			return false;
+	return true;
+}
+
+/* Is it what is asked for? */
+static bool
+options_match(const AttributeIndex *index, const char *path, const char *key, const char *value)
+{
+	return same_path(index->path, path) &&
+		(index->key == NULL || strcmp(index->key, key) == 0) &&
+		(index->value == NULL || strcmp(index->value, value) == 0);
+}
+
+/* Does an index of ours have the options that are asked for? */
+static bool
+index_options_match(const AttributeIndex *index, Oid found)
+{
+	const char *path = "";
+	const char *key = "k";
+	const char *value = "v";
+	ListCell   *cell;
+
+	foreach(cell, untransformRelOptions(get_attoptions(found, 1)))
+	{
+		DefElem    *option = lfirst(cell);
+
+		if (strcmp(option->defname, "path") == 0)
+			path = defGetString(option);
+		else if (strcmp(option->defname, "key") == 0)
+			key = defGetString(option);
+		else if (strcmp(option->defname, "value") == 0)
+			value = defGetString(option);
+	}
+	return options_match(index, path, key, value);
+}
+
+/*
+ * The indexes of the relation that are what is asked for.  *other is the name
+ * of a GIN index on the column that is not, or NULL.
+ */
+static List *
+find_indexes(const AttributeIndex *index, Oid relid, char **other)
+{
+	AttrNumber	number = relation_column(relid, index->column, JSONBOID);
+	Relation	relation = relation_open(relid, NoLock);
+	List	   *found = NIL;
+	ListCell   *cell;
+
+	*other = NULL;
+	foreach(cell, RelationGetIndexList(relation))
+	{
+		Relation	candidate = index_open(lfirst_oid(cell), AccessShareLock);
+		Form_pg_index form = candidate->rd_index;
+
+		if (candidate->rd_rel->relam == GIN_AM_OID && form->indisvalid &&
+			form->indkey.values[0] == number)
+		{
+			Oid			class = get_index_column_opclass(RelationGetRelid(candidate), 1);
+
+			if ((class == index->classes[0] || class == index->classes[1]) &&
+				form->indnatts == 1 && heap_attisnull(candidate->rd_indextuple, Anum_pg_index_indpred, NULL) &&
+				index_options_match(index, RelationGetRelid(candidate)))
+				found = lappend_oid(found, RelationGetRelid(candidate));
+			else
+				*other = pstrdup(RelationGetRelationName(candidate));
+		}
+		index_close(candidate, AccessShareLock);
+	}
+	relation_close(relation, NoLock);
+	return found;
+}
+
+/* An argument of attribute_terms that is a constant; NULL if it is none. */
+static char *
+constant_text(const Node *argument)
+{
+	if (argument == NULL || !IsA(argument, Const) || ((const Const *) argument)->constisnull)
+		return NULL;
+	return TextDatumGetCString(((const Const *) argument)->constvalue);
+}
+
+/* Is the expression attribute_terms of what is asked for? */
+static bool
+terms_match(const AttributeIndex *index, AttrNumber number, const Node *expression)
+{
+	const FuncExpr *call = (const FuncExpr *) expression;
+	const Node *column;
+	char	   *path,
+			   *key,
+			   *value;
+
+	if (!IsA(expression, FuncExpr) || call->funcid != index->terms)
+		return false;
+	column = linitial(call->args);
+	if (IsA(column, RelabelType))
+		column = (const Node *) ((const RelabelType *) column)->arg;
+	path = constant_text(lsecond(call->args));
+	key = constant_text(lthird(call->args));
+	value = constant_text(lfourth(call->args));
+	return IsA(column, Var) && ((const Var *) column)->varattno == number &&
+		path != NULL && key != NULL && value != NULL && options_match(index, path, key, value);
+}
+
+/* The statistics of the relation that are what is asked for. */
+static List *
+find_statistics(const AttributeIndex *index, Oid relid)
+{
+	AttrNumber	number = relation_column(relid, index->column, JSONBOID);
+	Relation	relation = relation_open(relid, NoLock);
+	List	   *found = NIL;
+	ListCell   *cell;
+
+	foreach(cell, RelationGetStatExtList(relation))
+	{
+		HeapTuple	tuple = SearchSysCache1(STATEXTOID, ObjectIdGetDatum(lfirst_oid(cell)));
+		bool		is_null;
+		Datum		expressions;
+
+		if (!HeapTupleIsValid(tuple))
+			continue;
+		expressions = SysCacheGetAttr(STATEXTOID, tuple, Anum_pg_statistic_ext_stxexprs, &is_null);
+		if (!is_null)
+		{
+			List	   *list = stringToNode(TextDatumGetCString(expressions));
+
+			if (list_length(list) == 1 && terms_match(index, number, linitial(list)))
+				found = lappend_oid(found, lfirst_oid(cell));
+		}
+		ReleaseSysCache(tuple);
+	}
+	relation_close(relation, NoLock);
+	return found;
+}
+
+/* A name for statistics that no others in the schema have. */
+static char *
+choose_statistics_name(const AttributeIndex *index, Oid relid)
+{
+	for (int i = 0;; i++)
+	{
+		char	   *label = i == 0 ? pstrdup("attributes") : psprintf("attributes%d", i);
+		char	   *name = makeObjectName(get_rel_name(relid), index->column, label);
+
+		if (!SearchSysCacheExists2(STATEXTNAMENSP, CStringGetDatum(name),
+								   ObjectIdGetDatum(get_rel_namespace(relid))))
+			return name;
+	}
+}
+
+static bool
+create_statistics(const AttributeIndex *index, Oid relid)
+{
+	char	   *schema = get_namespace_name(get_rel_namespace(relid));
+
+	if (find_statistics(index, relid) != NIL)
+		return false;
+	spi_run(psprintf("CREATE STATISTICS %s ON (%s(%s, %s, %s, %s)) FROM %s",
+					 quote_qualified_identifier(schema, choose_statistics_name(index, relid)),
+					 quote_qualified_identifier(index->schema, "attribute_terms"),
+					 quote_identifier(index->column), quote_literal_cstr(index->path),
+					 quote_literal_cstr(index->key), quote_literal_cstr(index->value),
+					 relation_quoted_name(relid)));
+	return true;
+}
+
+/* The CREATE INDEX for a class; with a name, or the one that PostgreSQL chooses. */
+static char *
+create_index_statement(const AttributeIndex *index, Oid relid, const char *class,
+					   const char *name, bool concurrently)
+{
+	StringInfoData buf;
+	const char *separator = " (";
+
+	initStringInfo(&buf);
+	appendStringInfo(&buf, "CREATE INDEX %s%s%sON %s USING gin (%s %s", concurrently ? "CONCURRENTLY " : "",
+					 name == NULL ? "" : quote_identifier(name), name == NULL ? "" : " ",
+					 relation_quoted_name(relid),
+					 quote_identifier(index->column), quote_qualified_identifier(index->schema, class));
+	if (*index->path != '\0')
+	{
+		appendStringInfo(&buf, "%spath = %s", separator, quote_literal_cstr(index->path));
+		separator = ", ";
+	}
+	if (strcmp(index->key, "k") != 0)
+	{
+		appendStringInfo(&buf, "%skey = %s", separator, quote_literal_cstr(index->key));
+		separator = ", ";
+	}
+	if (strcmp(index->value, "v") != 0)
+	{
+		appendStringInfo(&buf, "%svalue = %s", separator, quote_literal_cstr(index->value));
+		separator = ", ";
+	}
+	appendStringInfoString(&buf, *separator == ',' ? "))" : ")");
+	return buf.data;
+}
+
+/* Say so when the index had better be built while others write. */
+static void
+note_concurrently(const AttributeIndex *index, Oid relid, const char *class, const char *name)
+{
+	Relation	relation = relation_open(relid, NoLock);
+	bool		is_large = RELKIND_HAS_STORAGE(relation->rd_rel->relkind) &&
+		RelationGetNumberOfBlocks(relation) >= LARGE_RELATION_BLOCKS;
+
+	relation_close(relation, NoLock);
+	if (!is_large)
+		return;
+	ereport(NOTICE,
+			(errmsg("writes to \"%s\" wait until the index is built", get_rel_name(relid)),
+			 errhint("To build it while others write, cancel and run: %s; then call create_attribute_index again, which adds the statistics.",
+					 create_index_statement(index, relid, class, name, true))));
+}
+
+static void
+create_index(const AttributeIndex *index, Oid relid, const char *name, const char *other)
+{
+	const char *class = other == NULL ? "jsonb_attribute_contains_ops" : "jsonb_attribute_ops";
+
+	note_concurrently(index, relid, class, name);
+	ereport(NOTICE,
+			(errmsg("operator class of the index on \"%s\" is %s", index->column, class),
+			 other == NULL ? errdetail("It answers @> too, as the column has no other GIN index.") :
+			 errdetail("It leaves @> to the index \"%s\".", other)));
+	spi_run(create_index_statement(index, relid, class, name, false));
+}
+
+/* The name in an argument, which is given. */
+static char *
+name_argument(FunctionCallInfo fcinfo, int position)
+{
+	return NameStr(*PG_GETARG_NAME(position));
+}
+
+/* The text in an argument, which must be given. */
+static char *
+text_argument(FunctionCallInfo fcinfo, int position, const char *name)
+{
+	argument_check_given(fcinfo, position, name);
+	return text_to_cstring(PG_GETARG_TEXT_PP(position));
+}
+
+/* Lock and check the relation of the first three arguments; the lock is one that no two sessions have. */
+static Oid
+read_arguments(FunctionCallInfo fcinfo, AttributeIndex *index, LOCKMODE lockmode)
+{
+	static const char relkinds[] = {RELKIND_RELATION, RELKIND_PARTITIONED_TABLE, RELKIND_MATVIEW, '\0'};
+	Oid			relid;
+
+	argument_check_given(fcinfo, 0, "relation");
+	argument_check_given(fcinfo, 1, "column_name");
+	argument_check_given(fcinfo, 2, "path");
+	index->column = name_argument(fcinfo, 1);
+	index->path = dotted_path(PG_GETARG_ARRAYTYPE_P(2));
+	look_up_extension(index, fcinfo);
+	relid = PG_GETARG_OID(0);
+	relation_lock_owned(relid, lockmode, relkinds);
+	(void) relation_column(relid, index->column, JSONBOID);
+	return relid;
+}
+
+/*
+ * create_attribute_index(relation regclass, column_name name, path text[], key_name text,
+ * value_name text, index_name name, if_not_exists boolean) → boolean
+ */
+Datum
+pattern_create_attribute_index(PG_FUNCTION_ARGS)
+{
+	AttributeIndex index = {0};
+	char	   *name = PG_ARGISNULL(5) ? NULL : name_argument(fcinfo, 5);
+	bool		if_not_exists = !PG_ARGISNULL(6) && PG_GETARG_BOOL(6);
+	bool		changed = false;
+	Oid			relid;
+	char	   *other;
+	ListCell   *cell;
+
+	index.key = text_argument(fcinfo, 3, "key_name");
+	index.value = text_argument(fcinfo, 4, "value_name");
+	relid = read_arguments(fcinfo, &index, ShareRowExclusiveLock);
+	if (find_indexes(&index, relid, &other) == NIL)
+	{
+		create_index(&index, relid, name, other);
+		changed = true;
+	}
+	/* the table itself is the first of its inheritors; those that are no partitions have no index either */
+	foreach(cell, find_all_inheritors(relid, ShareRowExclusiveLock, NULL))
+		if (lfirst_oid(cell) == relid || get_rel_relispartition(lfirst_oid(cell)))
+			changed |= create_statistics(&index, lfirst_oid(cell));
+	if (!changed)
+		ereport(if_not_exists ? NOTICE : ERROR,
+				(errcode(ERRCODE_DUPLICATE_OBJECT),
+				 errmsg("attribute index on column \"%s\" of relation \"%s\" already exists%s",
+						index.column, get_rel_name(relid), if_not_exists ? ", skipping" : "")));
+	PG_RETURN_BOOL(changed);
+}
+
+/* Drop the statistics of what is asked for; were there any? */
+static bool
+drop_statistics(const AttributeIndex *index, Oid relid)
+{
+	List	   *found = find_statistics(index, relid);
+	ListCell   *cell;
+
+	foreach(cell, found)
+	{
+		HeapTuple	tuple = SearchSysCache1(STATEXTOID, ObjectIdGetDatum(lfirst_oid(cell)));
+		Form_pg_statistic_ext form;
+		char	   *name;
+
+		if (!HeapTupleIsValid(tuple))
+			continue;
+		form = (Form_pg_statistic_ext) GETSTRUCT(tuple);
+		name = quote_qualified_identifier(get_namespace_name(form->stxnamespace), NameStr(form->stxname));
+		ReleaseSysCache(tuple);
+		spi_run(psprintf("DROP STATISTICS %s", name));
+	}
+	return found != NIL;
+}
+
+/* drop_attribute_index(relation regclass, column_name name, path text[], if_exists boolean) → boolean */
+Datum
+pattern_drop_attribute_index(PG_FUNCTION_ARGS)
+{
+	AttributeIndex index = {0};
+	bool		if_exists = !PG_ARGISNULL(3) && PG_GETARG_BOOL(3);
+	bool		changed = false;
+	Oid			relid = read_arguments(fcinfo, &index, AccessExclusiveLock);
+	char	   *other;
+	ListCell   *cell;
+
+	foreach(cell, find_indexes(&index, relid, &other))
+	{
+		spi_run(psprintf("DROP INDEX %s", relation_quoted_name(lfirst_oid(cell))));
+		changed = true;
+	}
+	foreach(cell, find_all_inheritors(relid, AccessExclusiveLock, NULL))
+		if (lfirst_oid(cell) == relid || get_rel_relispartition(lfirst_oid(cell)))
+			changed |= drop_statistics(&index, lfirst_oid(cell));
+	if (!changed)
+		ereport(if_exists ? NOTICE : ERROR,
+				(errcode(ERRCODE_UNDEFINED_OBJECT),
+				 errmsg("attribute index on column \"%s\" of relation \"%s\" does not exist%s",
+						index.column, get_rel_name(relid), if_exists ? ", skipping" : "")));
+	PG_RETURN_BOOL(changed);
+}

@@ -1,0 +1,97 @@
+/*
+ * server/relation.c
+ *		Relations that users name: locked and checked.
+ *
+ * A table function locks each relation once, in the strength that it needs in
+ * the end, before it looks at anything; a role that does not own a relation
+ * never gets as far as locking it.
+ */
+#include "postgres.h"
+
+#include "access/relation.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_type.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/syscache.h"
+
+#include "pattern.h"
+
+static void
+relation_missing(Oid relid)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_UNDEFINED_TABLE),
+			 errmsg("relation with OID %u does not exist", relid)));
+}
+
+/* 42501 unless the user owns the relation, 42P01 if there is none. */
+static void
+check_owner(Oid relid)
+{
+	char		relkind = get_rel_relkind(relid);
+
+	if (relkind == '\0')
+		relation_missing(relid);
+	if (!object_ownercheck(RelationRelationId, relid, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(relkind), get_rel_name(relid));
+}
+
+/*
+ * Locks a relation of the user's, of one of the kinds in relkinds (RELKIND_
+ * letters), until the transaction ends.  It is not left open: SQL that alters it
+ * refuses to run while the session has it in use.  42501, 42P01, or 42809 for
+ * another kind.
+ */
+void
+relation_lock_owned(Oid relid, LOCKMODE lockmode, const char *relkinds)
+{
+	Relation	relation;
+
+	check_owner(relid);
+	relation = try_relation_open(relid, lockmode);
+	if (relation == NULL)
+		relation_missing(relid);
+	if (strchr(relkinds, relation->rd_rel->relkind) == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+				 errmsg("relation \"%s\" is of the wrong kind", RelationGetRelationName(relation)),
+				 errdetail_relkind_not_supported(relation->rd_rel->relkind)));
+	relation_close(relation, NoLock);
+}
+
+/*
+ * The number of a relation's column, which must be of a type or of a domain over
+ * it.  42703 if there is no such column, 42804 if it is of another type.
+ */
+AttrNumber
+relation_column(Oid relid, const char *name, Oid type)
+{
+	AttrNumber	number = get_attnum(relid, name);
+	Oid			found;
+
+	if (number <= InvalidAttrNumber)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_COLUMN),
+				 errmsg("column \"%s\" of relation \"%s\" does not exist", name,
+						get_rel_name(relid))));
+	found = get_atttype(relid, number);
+	if (getBaseType(found) != type)
+		ereport(ERROR,
+				(errcode(ERRCODE_DATATYPE_MISMATCH),
+				 errmsg("column \"%s\" of relation \"%s\" is of type %s", name,
+						get_rel_name(relid), format_type_be(found)),
+				 errdetail("The type must be %s.", format_type_be(type))));
+	return number;
+}
+
+/* A relation's name for SQL, with its schema; palloc'd. */
+char *
+relation_quoted_name(Oid relid)
+{
+	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
+									  get_rel_name(relid));
+}

@@ -1,0 +1,27 @@
+/*
+ * server/spi.c
+ *		Runs SQL.
+ *
+ * Names in the SQL are qualified and quoted by who wrote it, so that nothing
+ * is looked up through the search_path.
+ */
+#include "postgres.h"
+
+#include "executor/spi.h"
+
+#include "pattern.h"
+
+/* Run one statement that returns nothing, with the rights of the user. */
+void
+spi_run(const char *sql)
+{
+	int			result;
+
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	result = SPI_execute(sql, false, 0);
+	if (result < 0)
+		elog(ERROR, "SPI_execute failed: %s", SPI_result_code_string(result));
+	if (SPI_finish() != SPI_OK_FINISH)
+		elog(ERROR, "SPI_finish failed");
+}
