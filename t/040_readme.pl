@@ -21,13 +21,14 @@ my $blocks = () = join("\n", @examples) =~ /^(?=.+\n)(?<!.\n)/mg;
 $node->command_like([ 'demo/run', $file ], qr/^$blocks answers checked .*: $blocks right, 0 wrong$/m,
 	"all $blocks examples give their answers");
 
-# What is called by others only, such as an aggregate's functions, is no user's.
+# What is called by others only, such as an aggregate's or an operator class's functions, is no user's.
 $node->safe_psql('postgres', 'CREATE EXTENSION pattern');
 my @names = split /\n/, $node->safe_psql('postgres', q{
 	SELECT DISTINCT proname FROM pg_proc JOIN pg_depend ON objid = pg_proc.oid AND classid = 'pg_proc'::regclass
 	WHERE deptype = 'e' AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'pattern')
 	  AND 'internal'::regtype <> ALL (proargtypes::oid[] || prorettype)
 	  AND proname !~ '_operator$'
+	  AND pg_proc.oid NOT IN (SELECT amproc FROM pg_amproc UNION SELECT typinput FROM pg_type UNION SELECT typoutput FROM pg_type)
 	UNION
 	SELECT oprname FROM pg_operator JOIN pg_depend ON objid = pg_operator.oid AND classid = 'pg_operator'::regclass
 	WHERE deptype = 'e' AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'pattern')
