@@ -396,15 +396,6 @@ key_to_number(const uint8 *value, int len)
 	return negative ? -result : result;
 }
 
-/* The order of keys: bytes, then length. */
-int
-key_bytes_compare(const uint8 *a, int alen, const uint8 *b, int blen)
-{
-	int			cmp = memcmp(a, b, Min(alen, blen));
-
-	return cmp != 0 ? cmp : alen - blen;
-}
-
 /* Bytes as an index stores them, with a short header if they are; palloc'd. */
 bytea *
 key_to_bytea(const uint8 *bytes, int len)
