@@ -81,6 +81,17 @@ SELECT 'text[]', value FROM unnest(ARRAY[NULL, '{}', '{NULL}', '{""}', '{a}', '{
 INSERT INTO hostile(type, value)
 SELECT 'bytea', value FROM unnest(ARRAY[NULL, '\x', '\x00', '\xff', '\x0500000000', '\x05000000ff', '\xffffff7f', '\x0400000000',
 	'\x100000001061000100000000', '\x0c0000001061000100000000', '\x13000000026100ffffffff6100000000000000', '\x' || repeat('7f', 1000000)]) AS value;
+CREATE TABLE victims (id integer PRIMARY KEY, doc jsonb, name text);
+INSERT INTO victims VALUES (1, '{"a": [1]}', 'a'), (2, NULL, NULL), (3, '"a"', '');
+CREATE TABLE divided (id integer, doc jsonb) PARTITION BY LIST (id);
+CREATE TABLE division PARTITION OF divided DEFAULT;
+CREATE VIEW viewed AS SELECT id, count(*) AS n FROM victims GROUP BY id;
+CREATE SEQUENCE counted;
+INSERT INTO hostile(type, value)
+SELECT 'regclass', value FROM unnest(ARRAY[NULL, '0', '4294967295', 'victims', 'victims_pkey', 'divided', 'division', 'viewed', 'counted', 'pg_class',
+	'pg_locks', 'information_schema.tables']) AS value;
+INSERT INTO hostile(type, value)
+SELECT 'regprocedure', value FROM unnest(ARRAY[NULL, '0', '4294967295', 'now()', 'jsonb_typeof(jsonb)', 'jsonb_array_length(jsonb)']) AS value;
 
 -- The extension's functions that can be called, with the types of their arguments.
 CREATE VIEW functions AS
