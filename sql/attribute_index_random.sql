@@ -186,7 +186,7 @@ CREATE FUNCTION a_condition(path text[], k text, v text) RETURNS text LANGUAGE s
 CREATE TABLE random_document (n int GENERATED ALWAYS AS IDENTITY, doc jsonb);
 CREATE TABLE difference (condition text, by_index int[], by_scan int[]);
 
-CREATE FUNCTION matches(condition text, by_index boolean) RETURNS int[] LANGUAGE plpgsql AS $$
+CREATE FUNCTION rows_found(condition text, by_index boolean) RETURNS int[] LANGUAGE plpgsql AS $$
 DECLARE
 	result int[];
 BEGIN
@@ -215,7 +215,7 @@ BEGIN
 		IF chance(0.1) THEN
 			condition := condition || pick(' AND ', ' OR ') || a_condition(path, k, v);
 		END IF;
-		INSERT INTO difference SELECT condition, a, b FROM (SELECT matches(condition, true) AS a, matches(condition, false) AS b) s WHERE a IS DISTINCT FROM b;
+		INSERT INTO difference SELECT condition, a, b FROM (SELECT rows_found(condition, true) AS a, rows_found(condition, false) AS b) s WHERE a IS DISTINCT FROM b;
 		IF i = 1 THEN
 			PERFORM set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'on', true);
 			FOR plan IN EXECUTE 'EXPLAIN (COSTS OFF) SELECT n FROM random_document WHERE ' || condition LOOP
