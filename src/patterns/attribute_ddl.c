@@ -21,11 +21,13 @@
 #include "catalog/pg_statistic_ext.h"
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
+#include "miscadmin.h"
 #include "nodes/primnodes.h"
 #include "parser/parse_func.h"
 #include "storage/bufmgr.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
@@ -34,6 +36,15 @@
 
 /* From 64 MB on it is worth a word that writers wait while an index is built. */
 #define LARGE_RELATION_BLOCKS 8192
+
+/*
+ * In kilobytes.  GIN collects entries in a tree in memory before it writes them
+ * in order, and splits the pages that it fills in order in two halves.  An
+ * attribute index has an entry for each value: a tree that is larger than the
+ * processor's cache takes longer than writing more often, and more rounds fill
+ * the halves.
+ */
+#define BUILD_MEMORY 8192
 
 /* An index as it is asked for, or as it is found. */
 typedef struct AttributeIndex
@@ -330,6 +341,19 @@ note_concurrently(const AttributeIndex *index, Oid relid, const char *class, con
 					 create_index_statement(index, relid, class, name, true))));
 }
 
+/* Run CREATE INDEX with no more memory than is good for it. */
+static void
+build_index(const char *statement)
+{
+	int			nest_level = NewGUCNestLevel();
+
+	if (maintenance_work_mem > BUILD_MEMORY)
+		(void) set_config_option("maintenance_work_mem", psprintf("%d", BUILD_MEMORY),
+								 PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+	spi_run(statement);
+	AtEOXact_GUC(true, nest_level);
+}
+
 static void
 create_index(const AttributeIndex *index, Oid relid, const char *name, const char *other)
 {
@@ -340,7 +364,7 @@ create_index(const AttributeIndex *index, Oid relid, const char *name, const cha
 			(errmsg("operator class of the index on \"%s\" is %s", index->column, class),
 			 other == NULL ? errdetail("It answers @> too, as the column has no other GIN index.") :
 			 errdetail("It leaves @> to the index \"%s\".", other)));
-	spi_run(create_index_statement(index, relid, class, name, false));
+	build_index(create_index_statement(index, relid, class, name, false));
 }
 
 /* The name in an argument, which is given. */
