@@ -256,12 +256,12 @@ pattern_attribute_index_partial(PG_FUNCTION_ARGS)
 									  entry->high.bytes, entry->high.len) < 0 ? 0 : 1);
 }
 
-/* compare; keys are short and never toasted */
+/* compare; an index's keys are never toasted, but anybody may call this */
 Datum
 pattern_attribute_index_compare(PG_FUNCTION_ARGS)
 {
-	bytea	   *a = (bytea *) PG_GETARG_POINTER(0);
-	bytea	   *b = (bytea *) PG_GETARG_POINTER(1);
+	bytea	   *a = PG_GETARG_BYTEA_PP(0);
+	bytea	   *b = PG_GETARG_BYTEA_PP(1);
 
 	PG_RETURN_INT32(key_bytes_compare((uint8 *) VARDATA_ANY(a), VARSIZE_ANY_EXHDR(a),
 									  (uint8 *) VARDATA_ANY(b), VARSIZE_ANY_EXHDR(b)));
