@@ -2,6 +2,8 @@
 -- An attribute index answers as a sequential scan does: random documents, most
 -- of them irregular in some way, and random queries by every operator.
 --
+CREATE SCHEMA attribute_index_random;
+SET search_path = attribute_index_random, public;
 SET client_min_messages = warning;
 SELECT setseed(0.25) AS ready;
 
@@ -245,3 +247,6 @@ SELECT * FROM compare_sets('mixed', '{a,0}', 'k', '1', 5);
 SELECT * FROM compare_sets('mixed', '{specs}', '0', '1', 5);
 
 SELECT * FROM difference ORDER BY length(condition) LIMIT 10;
+
+SET client_min_messages = warning;
+DROP SCHEMA attribute_index_random CASCADE;

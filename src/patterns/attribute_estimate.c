@@ -303,8 +303,8 @@ entry_selectivity(Statistics *statistics, const AttributeEntry *entry)
 	}
 	else
 		rows = statistics->nrest > 0 ? statistics->rest_rows / statistics->nrest : 0;
-	/* what was not seen is rare, but not impossible: one row of the table */
-	rows = Max(rows, 1 / statistics->scale);
+	/* what was not seen is rare, but not impossible: less than a row of the table */
+	rows = Max(rows, 0.1 / statistics->scale);
 	return Min(rows / statistics->nrows, 1);
 }
 
