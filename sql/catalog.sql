@@ -30,10 +30,10 @@ SELECT o.oid::regoperator AS operator, o.oprcode AS function, o.oprrest AS restr
 FROM pg_operator o JOIN member m ON m.classid = 'pg_operator'::regclass AND m.objid = o.oid
 ORDER BY o.oid::regoperator::text;
 
--- objects of other kinds
+-- objects of other kinds; the array types are members since PostgreSQL 18
 SELECT m.classid::regclass AS catalog, pg_describe_object(m.classid, m.objid, 0) AS object
-FROM member m
-WHERE m.classid NOT IN ('pg_proc'::regclass, 'pg_operator'::regclass)
+FROM member m LEFT JOIN pg_type t ON m.classid = 'pg_type'::regclass AND m.objid = t.oid
+WHERE m.classid NOT IN ('pg_proc'::regclass, 'pg_operator'::regclass) AND coalesce(t.typelem, 0) = 0
 ORDER BY m.classid::regclass::text, 2;
 
 -- everything has a comment, but the array types and operator families that come by themselves

@@ -381,6 +381,7 @@ compile_add_to_set(const UpdateOperation *operation, const JsonbValue *operand)
 	{
 		uint32		place = 0;
 
+		CHECK_FOR_INTERRUPTS();
 		if (values_set_find(add->set, add->n, &given.values[i], &place) && !seen[place])
 		{
 			seen[place] = true;

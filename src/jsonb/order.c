@@ -144,8 +144,11 @@ values_make_set(JsonbValue *values, uint32 n)
 	if (n > 1)
 		qsort(values, n, sizeof(JsonbValue), compare_members);
 	for (uint32 i = 0; i < n; i++)
+	{
+		CHECK_FOR_INTERRUPTS();
 		if (size == 0 || value_compare(&values[size - 1], &values[i]) != 0)
 			values[size++] = values[i];
+	}
 	return size;
 }
 
