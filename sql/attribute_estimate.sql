@@ -158,6 +158,14 @@ SELECT error('doc @~ ''{"$elemMatch": {"k": "n1"}}''', 'many') <= 2 AS rare, err
 	   error(format('doc @~ %L', jsonb_build_object('$elemMatch', jsonb_build_object('k', repeat('long', 60)))), 'many') <= 1.2 AS long_name,
 	   estimate(format('doc @~ %L', jsonb_build_object('$elemMatch', jsonb_build_object('k', repeat('long', 60), 'v', repeat('long', 60) || 7))), 'many') < 9000 AS long_value;
 
+-- values of several types under one name do not blur each other
+CREATE TABLE mixed (doc jsonb) WITH (autovacuum_enabled = off);
+CREATE STATISTICS mixed_attributes ON (attribute_terms(doc, '', 'k', 'v')) FROM mixed;
+INSERT INTO mixed SELECT jsonb_build_array(jsonb_build_object('k', 'size', 'v', CASE WHEN g % 50 = 0 THEN '{"w": 1}' WHEN g % 50 = 1 THEN to_jsonb('size ' || g) WHEN g % 50 = 2 THEN jsonb_build_array(g) ELSE to_jsonb(g / 100.0) END)) FROM generate_series(1, 10000) g;
+ANALYZE mixed;
+SELECT estimate('doc @~ ''{"$elemMatch": {"k": "size", "v": {"$gte": 95}}}''', 'mixed') BETWEEN 470 AND 900 AS numbers,
+	   estimate('doc @~ ''{"$elemMatch": {"k": "size", "v": {"$gte": "size 5"}}}''', 'mixed') BETWEEN 100 AND 400 AS strings;
+
 -- the type is for statistics alone
 SELECT attribute_terms('{"specs": [{"k": "a", "v": 1}, {"k": "b", "v": ["x", []]}]}', 'specs', 'k', 'v');
 SELECT attribute_terms('[]', '', 'k', 'v') AS none, attribute_terms(NULL, '', 'k', 'v') IS NULL AS nothing;

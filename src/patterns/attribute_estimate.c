@@ -41,9 +41,10 @@ typedef struct CommonValue
 	double		rows;
 } CommonValue;
 
-/* Values behind the end of the bucket before up to one that is in it. */
+/* Values of one type, from one up to another. */
 typedef struct Bucket
 {
+	KeyBytes	low;
 	KeyBytes	high;
 	double		rows;
 	double		different;		/* values */
@@ -58,7 +59,6 @@ typedef struct NameStatistics
 	CommonValue *values;
 	int			nbuckets;
 	Bucket	   *buckets;
-	KeyBytes	low;			/* the first bucket's first value */
 } NameStatistics;
 
 /* Statistics as attribute_stats.c stores them; rows are those of the sample. */
@@ -156,8 +156,6 @@ name_read(Statistics *statistics, NameStatistics *name)
 		name->values[i].rows = pq_getmsgint(buf, 4);
 		name->values[i].value = read_bytes(buf);
 	}
-	if (name->nbuckets > 0)
-		name->low = read_bytes(buf);
 	for (int i = 0; i < name->nbuckets; i++)
 	{
 		Bucket	   *bucket = &name->buckets[i];
@@ -165,6 +163,7 @@ name_read(Statistics *statistics, NameStatistics *name)
 		bucket->rows = pq_getmsgint(buf, 4);
 		bucket->different = pq_getmsgint(buf, 4);
 		bucket->single = pq_getmsgint(buf, 4);
+		bucket->low = read_bytes(buf);
 		bucket->high = read_bytes(buf);
 	}
 }
@@ -184,11 +183,12 @@ bytes_fraction(const KeyBytes *bytes, int from)
 	return result;
 }
 
-/* Where a value is between two others, from 0 to 1. */
+/* Where a value is in a bucket, from 0 to 1. */
 static double
-value_position(const KeyBytes *value, const KeyBytes *low, const KeyBytes *high)
+value_position(const KeyBytes *value, const Bucket *bucket)
 {
-	uint8		type = low->bytes[0];
+	const KeyBytes *low = &bucket->low;
+	const KeyBytes *high = &bucket->high;
 	double		from;
 	double		to;
 	double		at;
@@ -198,8 +198,7 @@ value_position(const KeyBytes *value, const KeyBytes *low, const KeyBytes *high)
 		return 0;
 	if (compare_bytes(value, high) > 0)
 		return 1;
-	if (type >= KEY_NUMBER && type < KEY_NUMBER_END &&
-		high->bytes[0] < KEY_NUMBER_END && value->bytes[0] < KEY_NUMBER_END)
+	if (low->bytes[0] >= KEY_NUMBER && low->bytes[0] < KEY_NUMBER_END)
 	{
 		from = key_to_number(low->bytes, low->len);
 		to = key_to_number(high->bytes, high->len);
@@ -237,8 +236,6 @@ bucket_value_rows(const Statistics *statistics, const Bucket *bucket)
 static double
 value_rows(const Statistics *statistics, const NameStatistics *name, const KeyBytes *value)
 {
-	const KeyBytes *low = &name->low;
-
 	for (int i = 0; i < name->nvalues; i++)
 	{
 		const KeyBytes *common = &name->values[i].value;
@@ -248,10 +245,10 @@ value_rows(const Statistics *statistics, const NameStatistics *name, const KeyBy
 			memcmp(common->bytes, value->bytes, common->len) == 0)
 			return name->values[i].rows;
 	}
-	for (int i = 0; i < name->nbuckets; low = &name->buckets[i++].high)
-		if (compare_bytes(value, &name->buckets[i].high) <= 0)
-			return compare_bytes(value, low) < 0 ? 0 :
-				bucket_value_rows(statistics, &name->buckets[i]);
+	for (int i = 0; i < name->nbuckets; i++)
+		if (compare_bytes(value, &name->buckets[i].low) >= 0 &&
+			compare_bytes(value, &name->buckets[i].high) <= 0)
+			return bucket_value_rows(statistics, &name->buckets[i]);
 	return 0;
 }
 
@@ -259,18 +256,16 @@ value_rows(const Statistics *statistics, const NameStatistics *name, const KeyBy
 static double
 range_rows(const NameStatistics *name, const KeyBytes *low, const KeyBytes *high)
 {
-	const KeyBytes *start = &name->low;
 	double		rows = 0;
 
 	for (int i = 0; i < name->nvalues; i++)
 		if (compare_bytes(&name->values[i].value, low) >= 0 &&
 			compare_bytes(&name->values[i].value, high) < 0)
 			rows += name->values[i].rows;
-	for (int i = 0; i < name->nbuckets; start = &name->buckets[i++].high)
+	for (int i = 0; i < name->nbuckets; i++)
 	{
 		const Bucket *bucket = &name->buckets[i];
-		double		part = value_position(high, start, &bucket->high) -
-			value_position(low, start, &bucket->high);
+		double		part = value_position(high, bucket) - value_position(low, bucket);
 
 		rows += bucket->rows * Max(part, 0);
 	}

@@ -320,7 +320,25 @@ send_common_values(StringInfo buf, const SampleName *name, const SampleKey *keys
 	return n;
 }
 
-/* A histogram of the other values, in buckets of about as many rows; returns how many. */
+/* The type of a value, and of an array's member. */
+static int
+value_class(const SampleKey *key, int name_len)
+{
+	const uint8 *value = key->bytes + name_len;
+	int			class = 0;
+
+	if (value[0] == KEY_MEMBER)
+	{
+		class = 0x100;
+		value++;
+	}
+	return class + (value[0] >= KEY_NUMBER && value[0] < KEY_NUMBER_END ? KEY_NUMBER : value[0]);
+}
+
+/*
+ * A histogram of the other values, in buckets of about as many rows, each of
+ * values of one type; returns how many.
+ */
 static uint32
 send_histogram(StringInfo buf, const SampleName *name, const SampleKey *keys,
 			   uint32 limit, const bool *sent)
@@ -331,35 +349,37 @@ send_histogram(StringInfo buf, const SampleName *name, const SampleKey *keys,
 	uint32		different = 0;
 	uint32		single = 0;
 	uint32		nbuckets = 0;
-	const SampleKey *last = NULL;
+	const SampleKey **others = palloc(name->nkeys * sizeof(SampleKey *));
+	uint32		nothers = 0;
+	uint32		first = 0;		/* of the bucket */
 
 	for (uint32 i = 0; i < name->nkeys; i++)
 		if (!sent[i])
 		{
 			total += keys[i].row;
-			last = &keys[i];
+			others[nothers++] = &keys[i];
 		}
-	for (uint32 i = 0; i < name->nkeys; i++)
+	for (uint32 i = 0; i < nothers; i++)
 	{
-		const SampleKey *key = &keys[i];
+		const SampleKey *key = others[i];
 
-		if (sent[i])
-			continue;
-		if (before == 0 && rows == 0)
-			send_value(buf, key, name->len);	/* where the first bucket starts */
 		rows += key->row;
 		different++;
 		single += (key->row == 1);
-		if (before + rows < total * (nbuckets + 1) / limit && key != last)
+		if (before + rows < total * (nbuckets + 1) / limit && i + 1 < nothers &&
+			value_class(key, name->len) == value_class(others[i + 1], name->len))
 			continue;
 		pq_sendint32(buf, rows);
 		pq_sendint32(buf, different);
 		pq_sendint32(buf, single);
+		send_value(buf, others[first], name->len);
 		send_value(buf, key, name->len);
 		before += rows;
 		nbuckets++;
+		first = i + 1;
 		rows = different = single = 0;
 	}
+	pfree(others);
 	return nbuckets;
 }
 
