@@ -156,11 +156,11 @@ CREATE FUNCTION attribute_index_query(jsonb, internal, smallint, internal, inter
 COMMENT ON FUNCTION attribute_index_query(jsonb, internal, smallint, internal, internal, internal, internal) IS
 'for jsonb_attribute_ops: the keys that a query looks up';
 
-CREATE FUNCTION attribute_index_consistent(internal, smallint, jsonb, integer, internal, internal, internal)
-	RETURNS "char"
+CREATE FUNCTION attribute_index_consistent(internal, smallint, jsonb, integer, internal, internal, internal, internal)
+	RETURNS boolean
 	AS 'MODULE_PATHNAME', 'pattern_attribute_index_consistent' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
-COMMENT ON FUNCTION attribute_index_consistent(internal, smallint, jsonb, integer, internal, internal, internal) IS
+COMMENT ON FUNCTION attribute_index_consistent(internal, smallint, jsonb, integer, internal, internal, internal, internal) IS
 'for jsonb_attribute_ops: does a document with these keys match';
 
 CREATE FUNCTION attribute_index_partial(bytea, bytea, smallint, internal) RETURNS integer
@@ -221,8 +221,8 @@ CREATE OPERATOR CLASS jsonb_attribute_ops FOR TYPE jsonb USING gin AS
 	FUNCTION 1 attribute_index_compare(bytea, bytea),
 	FUNCTION 2 attribute_index_extract(jsonb, internal, internal),
 	FUNCTION 3 attribute_index_query(jsonb, internal, smallint, internal, internal, internal, internal),
+	FUNCTION 4 attribute_index_consistent(internal, smallint, jsonb, integer, internal, internal, internal, internal),
 	FUNCTION 5 attribute_index_partial(bytea, bytea, smallint, internal),
-	FUNCTION 6 attribute_index_consistent(internal, smallint, jsonb, integer, internal, internal, internal),
 	FUNCTION 7 attribute_index_options(internal),
 	STORAGE bytea;
 
@@ -237,8 +237,8 @@ CREATE OPERATOR CLASS jsonb_attribute_contains_ops FOR TYPE jsonb USING gin AS
 	FUNCTION 1 attribute_index_compare(bytea, bytea),
 	FUNCTION 2 attribute_index_extract(jsonb, internal, internal),
 	FUNCTION 3 attribute_index_query(jsonb, internal, smallint, internal, internal, internal, internal),
+	FUNCTION 4 attribute_index_consistent(internal, smallint, jsonb, integer, internal, internal, internal, internal),
 	FUNCTION 5 attribute_index_partial(bytea, bytea, smallint, internal),
-	FUNCTION 6 attribute_index_consistent(internal, smallint, jsonb, integer, internal, internal, internal),
 	FUNCTION 7 attribute_index_options(internal),
 	STORAGE bytea;
 

@@ -193,7 +193,7 @@ pattern_attribute_index_query(PG_FUNCTION_ARGS)
 
 /* Does the tree hold for a document with these entries? */
 static GinTernaryValue
-evaluate(const AttributeNode *node, const GinTernaryValue *check)
+evaluate(const AttributeNode *node, const bool *check)
 {
 	GinTernaryValue result;
 	GinTernaryValue next;
@@ -202,7 +202,7 @@ evaluate(const AttributeNode *node, const GinTernaryValue *check)
 	switch (node->type)
 	{
 		case ATTRIBUTE_ENTRY:
-			return check[node->entry];
+			return check[node->entry] ? GIN_TRUE : GIN_FALSE;
 		case ATTRIBUTE_PERHAPS:
 			return evaluate(linitial(node->nodes), check) == GIN_FALSE ? GIN_FALSE : GIN_MAYBE;
 		case ATTRIBUTE_AND:
@@ -232,17 +232,26 @@ evaluate(const AttributeNode *node, const GinTernaryValue *check)
 	}
 }
 
-/* triConsistent */
+/*
+ * consistent
+ *
+ * There is no triConsistent: what GIN keeps of its MAYBE, that the document has
+ * to be looked at, is not taken back by a later TRUE, so that one irregular
+ * document would have all that follow it in the index looked at, too.
+ */
 Datum
 pattern_attribute_index_consistent(PG_FUNCTION_ARGS)
 {
-	GinTernaryValue *check = (GinTernaryValue *) PG_GETARG_POINTER(0);
+	bool	   *check = (bool *) PG_GETARG_POINTER(0);
 	int32		nkeys = PG_GETARG_INT32(3);
 	Pointer    *extra_data = (Pointer *) PG_GETARG_POINTER(4);
+	bool	   *recheck = (bool *) PG_GETARG_POINTER(5);
+	GinTernaryValue result = GIN_MAYBE;
 
-	if (nkeys == 0)
-		PG_RETURN_GIN_TERNARY_VALUE(GIN_MAYBE);
-	PG_RETURN_GIN_TERNARY_VALUE(evaluate(((AttributeEntry *) extra_data[0])->query->root, check));
+	if (nkeys > 0)
+		result = evaluate(((AttributeEntry *) extra_data[0])->query->root, check);
+	*recheck = (result == GIN_MAYBE);
+	PG_RETURN_BOOL(result != GIN_FALSE);
 }
 
 /* comparePartial: a range goes on up to its end */
