@@ -63,7 +63,6 @@ extern void value_from_int64(int64 i, JsonbValue *result);
 extern void value_from_bool(bool b, JsonbValue *result);
 extern void value_from_container(const JsonbContainer *container, uint32 len,
 								 JsonbValue *result);
-extern void value_copy(const JsonbValue *v, JsonbValue *result);
 extern const char *value_type_name(const JsonbValue *v);
 extern char *text_for_message(const char *text, int len);
 extern char *value_to_cstring(const JsonbValue *v);
@@ -90,7 +89,6 @@ extern Numeric number_multiply(Numeric a, Numeric b);
 extern Numeric number_divide(Numeric a, Numeric b);
 extern bool number_is_zero(Numeric n);
 extern Numeric number_truncate(Numeric n);
-extern bool number_is_integral(Numeric n);
 extern bool number_to_int64(Numeric n, int64 *result);
 extern Numeric number_trim(Numeric n);
 

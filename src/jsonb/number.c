@@ -73,7 +73,7 @@ number_truncate(Numeric n)
 }
 
 /* Is it a whole number?  2.0 is. */
-bool
+static bool
 number_is_integral(Numeric n)
 {
 	return number_compare(n, DatumGetNumeric(DirectFunctionCall1(numeric_floor, NumericGetDatum(n)))) == 0;

@@ -141,30 +141,6 @@ value_from_bool(bool b, JsonbValue *result)
 	result->val.boolean = b;
 }
 
-/* A copy of a value that was read, with all it points to, in one palloc'd piece. */
-void
-value_copy(const JsonbValue *v, JsonbValue *result)
-{
-	*result = *v;
-	switch (v->type)
-	{
-		case jbvString:
-			result->val.string.val = palloc(Max(v->val.string.len, 1));
-			memcpy(result->val.string.val, v->val.string.val, v->val.string.len);
-			break;
-		case jbvNumeric:
-			result->val.numeric = palloc(VARSIZE_ANY(v->val.numeric));
-			memcpy(result->val.numeric, v->val.numeric, VARSIZE_ANY(v->val.numeric));
-			break;
-		case jbvBinary:
-			result->val.binary.data = palloc(v->val.binary.len);
-			memcpy(result->val.binary.data, v->val.binary.data, v->val.binary.len);
-			break;
-		default:
-			break;
-	}
-}
-
 /* For messages: "object", "array", "string", "number", "boolean" or "null". */
 const char *
 value_type_name(const JsonbValue *v)

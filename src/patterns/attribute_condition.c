@@ -104,7 +104,7 @@ ranges_normalize(KeyRanges *ranges)
 }
 
 /* Add what is in another set. */
-void
+static void
 key_ranges_add(KeyRanges *ranges, const KeyRanges *other)
 {
 	for (uint32 i = 0; i < other->n; i++)

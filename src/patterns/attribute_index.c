@@ -90,7 +90,7 @@ attribute_options(const char *path, const char *key, const char *value)
 }
 
 /* The same for those of an index, or a class without any: bytea, or NULL. */
-AttributeOptions *
+static AttributeOptions *
 attribute_stored_options(bytea *bytes)
 {
 	StoredOptions *stored = (StoredOptions *) bytes;

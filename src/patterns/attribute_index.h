@@ -188,7 +188,6 @@ typedef struct AttributeElement
 	bool		exact;			/* nothing else is asked */
 } AttributeElement;
 
-extern void key_ranges_add(KeyRanges *ranges, const KeyRanges *other);
 extern void key_ranges_add_types(KeyRanges *ranges, uint8 low, uint8 high);
 extern void key_ranges_add_key(KeyRanges *ranges, uint8 type);
 extern void key_ranges_intersect(KeyRanges *ranges, const KeyRanges *other);
@@ -267,7 +266,6 @@ extern void attribute_query_jsonpath(AttributeQuery *query, const AttributeOptio
  * attribute_index.c
  */
 extern AttributeOptions *attribute_options(const char *path, const char *key, const char *value);
-extern AttributeOptions *attribute_stored_options(bytea *bytes);
 
 /*
  * attribute_stats.c
