@@ -51,6 +51,16 @@ CREATE OPERATOR @~ (
 COMMENT ON OPERATOR @~ (jsonb, jsonb) IS 'does the value match the MongoDB query';
 
 --
+-- Triggers of all patterns
+--
+
+CREATE FUNCTION pattern_target(VARIADIC relations regclass[]) RETURNS boolean
+AS 'MODULE_PATHNAME', 'pattern_target'
+LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION pattern_target(regclass[]) IS
+'true. In the WHEN clause of a trigger of this extension it names the relations that the trigger needs, so that PostgreSQL keeps them together with it';
+
+--
 -- 2. Attribute pattern
 --
 

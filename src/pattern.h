@@ -17,6 +17,7 @@
 #include "compat.h"
 
 #include "access/attnum.h"
+#include "commands/trigger.h"
 #include "fmgr.h"
 #include "lib/stringinfo.h"
 #include "storage/lockdefs.h"
@@ -243,20 +244,44 @@ extern void *operand_compiled(FunctionCallInfo fcinfo, const int *args, int narg
  */
 extern void argument_check_given(FunctionCallInfo fcinfo, int position, const char *name);
 extern void argument_check_least(const char *name, int32 value, int32 least);
+extern char *argument_name(FunctionCallInfo fcinfo, int position, const char *name);
+extern char *argument_text(FunctionCallInfo fcinfo, int position, const char *name);
+extern bool argument_flag(FunctionCallInfo fcinfo, int position);
 extern void argument_mismatch(const char *name, const char *expected, const JsonbValue *found);
 extern void field_mismatch(const char *path, const char *expected, const JsonbValue *found);
 
 /*
  * server/relation.c: relations that users name
  */
+pg_noreturn extern void relation_missing(Oid relid);
+extern Oid	relation_owner(Oid relid);
 extern void relation_lock_owned(Oid relid, LOCKMODE lockmode, const char *relkinds);
 extern AttrNumber relation_column(Oid relid, const char *name, Oid type);
 extern char *relation_quoted_name(Oid relid);
+extern char *extension_schema(FunctionCallInfo fcinfo);
 
 /*
  * server/spi.c: SQL
  */
 extern void spi_run(const char *sql);
+
+/*
+ * server/trigger.c: what the triggers of all patterns have in common
+ */
+
+/* Who was the user before owner_enter. */
+typedef struct OwnerSwitch
+{
+	Oid			userid;
+	int			context;
+} OwnerSwitch;
+
+extern TriggerData *trigger_data(FunctionCallInfo fcinfo);
+extern List *trigger_targets(const Trigger *trigger, int ntargets);
+extern char *trigger_target_call(const char *schema, const List *targets);
+extern void relation_check_trusted(Oid relid, Oid target);
+extern void owner_enter(Oid owner, OwnerSwitch *before);
+extern void owner_leave(const OwnerSwitch *before);
 
 /*
  * server/aggregate.c: what the states of aggregates have in common

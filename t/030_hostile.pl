@@ -98,6 +98,8 @@ INSERT INTO hostile(type, value)
 SELECT 'regclass', value FROM unnest(ARRAY[NULL, '0', '4294967295', 'victims', 'victims_pkey', 'divided', 'division', 'viewed', 'counted', 'pg_class',
 	'pg_locks', 'information_schema.tables']) AS value;
 INSERT INTO hostile(type, value)
+SELECT 'regclass[]', value FROM unnest(ARRAY[NULL, '{}', '{NULL,victims}', '{victims,viewed}', '{0,4294967295}']) AS value;
+INSERT INTO hostile(type, value)
 SELECT 'regprocedure', value FROM unnest(ARRAY[NULL, '0', '4294967295', 'now()', 'jsonb_typeof(jsonb)', 'jsonb_array_length(jsonb)']) AS value;
 
 -- The extension's functions that can be called, with the types of their arguments.

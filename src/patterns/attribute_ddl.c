@@ -101,7 +101,7 @@ static void
 look_up_extension(AttributeIndex *index, FunctionCallInfo fcinfo)
 {
 	static const Oid arguments[] = {JSONBOID, TEXTOID, TEXTOID, TEXTOID};
-	char	   *schema = get_namespace_name(get_func_namespace(fcinfo->flinfo->fn_oid));
+	char	   *schema = extension_schema(fcinfo);
 
 	index->schema = schema;
 	index->terms = LookupFuncName(list_make2(makeString(schema), makeString("attribute_terms")),
@@ -367,21 +367,6 @@ create_index(const AttributeIndex *index, Oid relid, const char *name, const cha
 	build_index(create_index_statement(index, relid, class, name, false));
 }
 
-/* The name in an argument, which is given. */
-static char *
-name_argument(FunctionCallInfo fcinfo, int position)
-{
-	return NameStr(*PG_GETARG_NAME(position));
-}
-
-/* The text in an argument, which must be given. */
-static char *
-text_argument(FunctionCallInfo fcinfo, int position, const char *name)
-{
-	argument_check_given(fcinfo, position, name);
-	return text_to_cstring(PG_GETARG_TEXT_PP(position));
-}
-
 /* Lock and check the relation of the first three arguments; the lock is one that no two sessions have. */
 static Oid
 read_arguments(FunctionCallInfo fcinfo, AttributeIndex *index, LOCKMODE lockmode)
@@ -390,9 +375,8 @@ read_arguments(FunctionCallInfo fcinfo, AttributeIndex *index, LOCKMODE lockmode
 	Oid			relid;
 
 	argument_check_given(fcinfo, 0, "relation");
-	argument_check_given(fcinfo, 1, "column_name");
 	argument_check_given(fcinfo, 2, "path");
-	index->column = name_argument(fcinfo, 1);
+	index->column = argument_name(fcinfo, 1, "column_name");
 	index->path = dotted_path(PG_GETARG_ARRAYTYPE_P(2));
 	look_up_extension(index, fcinfo);
 	relid = PG_GETARG_OID(0);
@@ -409,15 +393,15 @@ Datum
 pattern_create_attribute_index(PG_FUNCTION_ARGS)
 {
 	AttributeIndex index = {0};
-	char	   *name = PG_ARGISNULL(5) ? NULL : name_argument(fcinfo, 5);
-	bool		if_not_exists = !PG_ARGISNULL(6) && PG_GETARG_BOOL(6);
+	char	   *name = PG_ARGISNULL(5) ? NULL : argument_name(fcinfo, 5, "index_name");
+	bool		if_not_exists = argument_flag(fcinfo, 6);
 	bool		changed = false;
 	Oid			relid;
 	char	   *other;
 	ListCell   *cell;
 
-	index.key = text_argument(fcinfo, 3, "key_name");
-	index.value = text_argument(fcinfo, 4, "value_name");
+	index.key = argument_text(fcinfo, 3, "key_name");
+	index.value = argument_text(fcinfo, 4, "value_name");
 	relid = read_arguments(fcinfo, &index, ShareRowExclusiveLock);
 	if (find_indexes(&index, relid, &other) == NIL)
 	{
@@ -464,7 +448,7 @@ Datum
 pattern_drop_attribute_index(PG_FUNCTION_ARGS)
 {
 	AttributeIndex index = {0};
-	bool		if_exists = !PG_ARGISNULL(3) && PG_GETARG_BOOL(3);
+	bool		if_exists = argument_flag(fcinfo, 3);
 	bool		changed = false;
 	Oid			relid = read_arguments(fcinfo, &index, AccessExclusiveLock);
 	char	   *other;

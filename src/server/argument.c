@@ -1,8 +1,11 @@
 /*
  * server/argument.c
- *		What is wrong with an argument, in the same words everywhere.
+ *		Arguments that must be given, and what is wrong with one, in the same
+ *		words everywhere.
  */
 #include "postgres.h"
+
+#include "utils/builtins.h"
 
 #include "pattern.h"
 
@@ -14,6 +17,29 @@ argument_check_given(FunctionCallInfo fcinfo, int position, const char *name)
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
 				 errmsg("argument \"%s\" must not be null", name)));
+}
+
+/* A name, in the argument's own memory.  22004 if it is SQL NULL. */
+char *
+argument_name(FunctionCallInfo fcinfo, int position, const char *name)
+{
+	argument_check_given(fcinfo, position, name);
+	return NameStr(*PG_GETARG_NAME(position));
+}
+
+/* A text; palloc'd.  22004 if it is SQL NULL. */
+char *
+argument_text(FunctionCallInfo fcinfo, int position, const char *name)
+{
+	argument_check_given(fcinfo, position, name);
+	return text_to_cstring(PG_GETARG_TEXT_PP(position));
+}
+
+/* An option that is off unless it is given as true. */
+bool
+argument_flag(FunctionCallInfo fcinfo, int position)
+{
+	return !PG_ARGISNULL(position) && PG_GETARG_BOOL(position);
 }
 
 /* 22023 if the argument is less than the smallest value that it may have. */

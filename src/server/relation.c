@@ -20,12 +20,27 @@
 
 #include "pattern.h"
 
-static void
+/* 42P01: there is no relation of this OID. */
+void
 relation_missing(Oid relid)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_UNDEFINED_TABLE),
 			 errmsg("relation with OID %u does not exist", relid)));
+}
+
+/* The owner of a relation; 42P01 if there is none. */
+Oid
+relation_owner(Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	Oid			owner;
+
+	if (!HeapTupleIsValid(tuple))
+		relation_missing(relid);
+	owner = ((Form_pg_class) GETSTRUCT(tuple))->relowner;
+	ReleaseSysCache(tuple);
+	return owner;
 }
 
 /* 42501 unless the user owns the relation, 42P01 if there is none. */
@@ -94,4 +109,11 @@ relation_quoted_name(Oid relid)
 {
 	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
 									  get_rel_name(relid));
+}
+
+/* The schema of the extension, which is that of the function called; palloc'd. */
+char *
+extension_schema(FunctionCallInfo fcinfo)
+{
+	return get_namespace_name(get_func_namespace(fcinfo->flinfo->fn_oid));
 }
