@@ -104,7 +104,7 @@ ranges_normalize(KeyRanges *ranges)
 }
 
 /* Add what is in another set. */
-static void
+void
 key_ranges_add(KeyRanges *ranges, const KeyRanges *other)
 {
 	for (uint32 i = 0; i < other->n; i++)
@@ -125,6 +125,30 @@ void
 key_ranges_add_key(KeyRanges *ranges, uint8 type)
 {
 	ranges_append(ranges, bytes_copy(&type, 1, false), bytes_copy(&type, 1, true));
+	ranges_normalize(ranges);
+}
+
+/* The key, or bound, of an array's member. */
+static KeyBytes
+bytes_of_member(const KeyBytes *bytes)
+{
+	uint8	   *copy = palloc(1 + bytes->len);
+	KeyBytes	result;
+
+	copy[0] = KEY_MEMBER;
+	memcpy(copy + 1, bytes->bytes, bytes->len);
+	result.bytes = copy;
+	result.len = 1 + bytes->len;
+	return result;
+}
+
+/* Add what is in another set, as members of arrays. */
+void
+key_ranges_add_members(KeyRanges *ranges, const KeyRanges *members)
+{
+	for (uint32 i = 0; i < members->n; i++)
+		ranges_append(ranges, bytes_of_member(&members->ranges[i].low),
+					  bytes_of_member(&members->ranges[i].high));
 	ranges_normalize(ranges);
 }
 
@@ -152,12 +176,27 @@ key_ranges_intersect(KeyRanges *ranges, const KeyRanges *other)
 	*ranges = result;
 }
 
+/* Take out numbers and strings that begin with a digit. */
+void
+key_ranges_leave_measures(KeyRanges *ranges)
+{
+	static const uint8 digits[] = {KEY_STRING, '0'};
+	static const uint8 behind[] = {KEY_STRING, '9' + 1};
+	KeyRanges	others = {0};
+
+	ranges_append(&others, bytes_of(KEY_MISSING), bytes_of(KEY_NUMBER));
+	ranges_append(&others, bytes_of(KEY_STRING), bytes_copy(digits, sizeof(digits), false));
+	ranges_append(&others, bytes_copy(behind, sizeof(behind), false), bytes_of(KEY_OBJECT));
+	key_ranges_intersect(ranges, &others);
+}
+
 static AttributeTest *
 make_test(void)
 {
 	AttributeTest *test = palloc0(sizeof(AttributeTest));
 
 	test->scalars_exact = true;
+	test->objects_exact = true;
 	test->arrays_exact = true;
 	return test;
 }
@@ -272,7 +311,8 @@ attribute_test_exists(void)
 {
 	AttributeTest *test = make_test();
 
-	key_ranges_add_types(&test->scalars, KEY_NULL, KEY_ARRAY);
+	key_ranges_add_types(&test->scalars, KEY_NULL, KEY_OBJECT);
+	test->objects = true;
 	test->any_array = true;
 	return test;
 }
@@ -299,9 +339,20 @@ attribute_test_add_missing(AttributeTest *test)
 	test->scalars = scalars;
 }
 
-/* The value is an object or an array that has a marker. */
+/* The value is an object; not any is. */
 AttributeTest *
-attribute_test_irregular(void)
+attribute_test_object(void)
+{
+	AttributeTest *test = make_test();
+
+	test->objects = true;
+	test->objects_exact = false;
+	return test;
+}
+
+/* The value is none of those that have a key. */
+AttributeTest *
+attribute_test_none(void)
 {
 	return make_test();
 }
@@ -322,7 +373,7 @@ attribute_test_contains_array(const JsonbValue *array)
 		AttributeTest *equal;
 
 		if (member.type == jbvBinary)
-			return attribute_test_irregular();
+			return attribute_test_none();
 		equal = attribute_test_compare(TEST_OPERATOR_EQ, &member, KEY_ORDER_BYTES);
 		test->members = list_concat(test->members, equal->members);
 	}
@@ -339,6 +390,9 @@ attribute_test_or(AttributeTest *a, const AttributeTest *b)
 	key_ranges_add(&scalars, &b->scalars);
 	a->scalars = scalars;
 	a->scalars_exact = a->scalars_exact && b->scalars_exact;
+	if (b->objects)
+		a->objects_exact = b->objects_exact || (a->objects && a->objects_exact);
+	a->objects = a->objects || b->objects;
 	a->arrays_exact = a->arrays_exact && b->arrays_exact;
 	a->any_array = a->any_array || b->any_array;
 	if (a->any_array || b->members == NIL)

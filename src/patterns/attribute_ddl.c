@@ -5,7 +5,8 @@
  * An attribute index is an ordinary index, and beside it an ordinary statistics
  * object on attribute_terms(column, path, key, value), on the table and on each
  * of its partitions.  Nothing else is stored: both are found again by what they
- * are, so that they may also be made, renamed and dropped by hand.
+ * are, so that they may also be made, renamed and dropped by hand.  The index has
+ * the name of the statistics as an option, which it chooses ranges by.
  */
 #include "postgres.h"
 
@@ -13,6 +14,7 @@
 #include "access/htup_details.h"
 #include "access/reloptions.h"
 #include "access/relation.h"
+#include "catalog/namespace.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_index.h"
@@ -32,7 +34,7 @@
 #include "utils/rel.h"
 #include "utils/syscache.h"
 
-#include "pattern.h"
+#include "attribute_index.h"
 
 /* From 64 MB on it is worth a word that writers wait while an index is built. */
 #define LARGE_RELATION_BLOCKS 8192
@@ -56,6 +58,7 @@ typedef struct AttributeIndex
 	char	   *path;			/* dotted; empty: the column itself */
 	char	   *key;			/* NULL: any */
 	char	   *value;			/* NULL: any */
+	char	   *statistics;		/* schema and name; NULL: none yet */
 } AttributeIndex;
 
 PG_FUNCTION_INFO_V1(pattern_create_attribute_index);
@@ -140,13 +143,17 @@ options_match(const AttributeIndex *index, const char *path, const char *key, co
 		(index->value == NULL || strcmp(index->value, value) == 0);
 }
 
-/* Does an index of ours have the options that are asked for? */
+/*
+ * Does an index of ours have the options that are asked for?  If so, *statistics
+ * are those that it names.
+ */
 static bool
-index_options_match(const AttributeIndex *index, Oid found)
+index_options_match(const AttributeIndex *index, Oid found, char **statistics)
 {
 	const char *path = "";
 	const char *key = "k";
 	const char *value = "v";
+	char	   *named = NULL;
 	ListCell   *cell;
 
 	foreach(cell, untransformRelOptions(get_attoptions(found, 1)))
@@ -159,16 +166,22 @@ index_options_match(const AttributeIndex *index, Oid found)
 			key = defGetString(option);
 		else if (strcmp(option->defname, "value") == 0)
 			value = defGetString(option);
+		else if (strcmp(option->defname, "statistics") == 0)
+			named = defGetString(option);
 	}
-	return options_match(index, path, key, value);
+	if (!options_match(index, path, key, value))
+		return false;
+	*statistics = named;
+	return true;
 }
 
 /*
- * The indexes of the relation that are what is asked for.  *other is the name
- * of a GIN index on the column that is not, or NULL.
+ * The indexes of the relation that are what is asked for, and the statistics that
+ * the last of them names.  *other is the name of a GIN index on the column that
+ * is not, or NULL.
  */
 static List *
-find_indexes(const AttributeIndex *index, Oid relid, char **other)
+find_indexes(AttributeIndex *index, Oid relid, char **other)
 {
 	AttrNumber	number = relation_column(relid, index->column, JSONBOID);
 	Relation	relation = relation_open(relid, NoLock);
@@ -188,7 +201,7 @@ find_indexes(const AttributeIndex *index, Oid relid, char **other)
 
 			if ((class == index->classes[0] || class == index->classes[1]) &&
 				form->indnatts == 1 && heap_attisnull(candidate->rd_indextuple, Anum_pg_index_indpred, NULL) &&
-				index_options_match(index, RelationGetRelid(candidate)))
+				index_options_match(index, RelationGetRelid(candidate), &index->statistics))
 				found = lappend_oid(found, RelationGetRelid(candidate));
 			else
 				*other = pstrdup(RelationGetRelationName(candidate));
@@ -261,35 +274,70 @@ find_statistics(const AttributeIndex *index, Oid relid)
 	return found;
 }
 
-/* A name for statistics that no others in the schema have. */
+/* Schema and name of statistics; NULL if they were just dropped. */
+static char *
+statistics_name(Oid oid)
+{
+	HeapTuple	tuple = SearchSysCache1(STATEXTOID, ObjectIdGetDatum(oid));
+	Form_pg_statistic_ext form;
+	char	   *result;
+
+	if (!HeapTupleIsValid(tuple))
+		return NULL;
+	form = (Form_pg_statistic_ext) GETSTRUCT(tuple);
+	result = quote_qualified_identifier(get_namespace_name(form->stxnamespace), NameStr(form->stxname));
+	ReleaseSysCache(tuple);
+	return result;
+}
+
+static bool
+statistics_exist(const char *name, Oid schema)
+{
+	return SearchSysCacheExists2(STATEXTNAMENSP, CStringGetDatum(name), ObjectIdGetDatum(schema));
+}
+
+/* Schema and name for the statistics of a relation: those that its index names, if no others have them. */
 static char *
 choose_statistics_name(const AttributeIndex *index, Oid relid)
 {
-	for (int i = 0;; i++)
+	Oid			schema = get_rel_namespace(relid);
+	List	   *named = index->statistics == NULL ? NIL : attribute_statistics_name(index->statistics);
+	char	   *name;
+	int			i = 0;
+
+	if (named != NIL && get_namespace_oid(linitial(named), true) == schema &&
+		!statistics_exist(lsecond(named), schema))
+		return index->statistics;
+	do
 	{
 		char	   *label = i == 0 ? pstrdup("attributes") : psprintf("attributes%d", i);
-		char	   *name = makeObjectName(get_rel_name(relid), index->column, label);
 
-		if (!SearchSysCacheExists2(STATEXTNAMENSP, CStringGetDatum(name),
-								   ObjectIdGetDatum(get_rel_namespace(relid))))
-			return name;
-	}
+		name = makeObjectName(get_rel_name(relid), index->column, label);
+		i++;
+	} while (statistics_exist(name, schema));
+	return quote_qualified_identifier(get_namespace_name(schema), name);
 }
 
 static bool
 create_statistics(const AttributeIndex *index, Oid relid)
 {
-	char	   *schema = get_namespace_name(get_rel_namespace(relid));
-
 	if (find_statistics(index, relid) != NIL)
 		return false;
 	spi_run(psprintf("CREATE STATISTICS %s ON (%s(%s, %s, %s, %s)) FROM %s",
-					 quote_qualified_identifier(schema, choose_statistics_name(index, relid)),
+					 choose_statistics_name(index, relid),
 					 quote_qualified_identifier(index->schema, "attribute_terms"),
 					 quote_identifier(index->column), quote_literal_cstr(index->path),
 					 quote_literal_cstr(index->key), quote_literal_cstr(index->value),
 					 relation_quoted_name(relid)));
 	return true;
+}
+
+/* Append an option of the class. */
+static void
+append_option(StringInfo buf, const char **separator, const char *name, const char *value)
+{
+	appendStringInfo(buf, "%s%s = %s", *separator, name, quote_literal_cstr(value));
+	*separator = ", ";
 }
 
 /* The CREATE INDEX for a class; with a name, or the one that PostgreSQL chooses. */
@@ -306,21 +354,13 @@ create_index_statement(const AttributeIndex *index, Oid relid, const char *class
 					 relation_quoted_name(relid),
 					 quote_identifier(index->column), quote_qualified_identifier(index->schema, class));
 	if (*index->path != '\0')
-	{
-		appendStringInfo(&buf, "%spath = %s", separator, quote_literal_cstr(index->path));
-		separator = ", ";
-	}
+		append_option(&buf, &separator, "path", index->path);
 	if (strcmp(index->key, "k") != 0)
-	{
-		appendStringInfo(&buf, "%skey = %s", separator, quote_literal_cstr(index->key));
-		separator = ", ";
-	}
+		append_option(&buf, &separator, "key", index->key);
 	if (strcmp(index->value, "v") != 0)
-	{
-		appendStringInfo(&buf, "%svalue = %s", separator, quote_literal_cstr(index->value));
-		separator = ", ";
-	}
-	appendStringInfoString(&buf, *separator == ',' ? "))" : ")");
+		append_option(&buf, &separator, "value", index->value);
+	append_option(&buf, &separator, "statistics", index->statistics);
+	appendStringInfoString(&buf, "))");
 	return buf.data;
 }
 
@@ -405,6 +445,12 @@ pattern_create_attribute_index(PG_FUNCTION_ARGS)
 	relid = read_arguments(fcinfo, &index, ShareRowExclusiveLock);
 	if (find_indexes(&index, relid, &other) == NIL)
 	{
+		List	   *statistics = find_statistics(&index, relid);
+
+		if (statistics != NIL)
+			index.statistics = statistics_name(linitial_oid(statistics));
+		if (index.statistics == NULL)
+			index.statistics = choose_statistics_name(&index, relid);
 		create_index(&index, relid, name, other);
 		changed = true;
 	}
@@ -429,16 +475,10 @@ drop_statistics(const AttributeIndex *index, Oid relid)
 
 	foreach(cell, found)
 	{
-		HeapTuple	tuple = SearchSysCache1(STATEXTOID, ObjectIdGetDatum(lfirst_oid(cell)));
-		Form_pg_statistic_ext form;
-		char	   *name;
+		char	   *name = statistics_name(lfirst_oid(cell));
 
-		if (!HeapTupleIsValid(tuple))
-			continue;
-		form = (Form_pg_statistic_ext) GETSTRUCT(tuple);
-		name = quote_qualified_identifier(get_namespace_name(form->stxnamespace), NameStr(form->stxname));
-		ReleaseSysCache(tuple);
-		spi_run(psprintf("DROP STATISTICS %s", name));
+		if (name != NULL)
+			spi_run(psprintf("DROP STATISTICS %s", name));
 	}
 	return found != NIL;
 }

@@ -3,12 +3,14 @@
  *		The keys that a document has in an attribute index.
  *
  * A regular element, an object with a string as its name in the array at the
- * path, has a key for its value, or one for each member if the value is a flat
- * array of scalars.  Whatever else a condition may find a name in has that
- * name's marker: a value that is an object or a deeper array, names in an
- * array, elements in arrays of arrays, an object in the place of the array,
- * arrays on the way to it.  Conditions treat a marker as "perhaps", so that
- * irregular documents are looked at, but only for the names that are in them.
+ * path, has the key of its name and value.  Objects have one key for all of them,
+ * a flat array of scalars has one for each member.  Where one of these is a
+ * measure the name alone is another key, by which a wide range is found without
+ * all of its values.  Whatever else a condition may find a name in has that
+ * name's marker: a deeper array, names in an array, elements in arrays of
+ * arrays, an object in the place of the array, arrays on the way to it.
+ * Conditions treat a marker as "perhaps", so that irregular documents are looked
+ * at, but only for the names that are in them.
  *
  * Elements in which no name can be found have no keys.
  */
@@ -17,6 +19,9 @@
 #include "miscadmin.h"
 
 #include "attribute_index.h"
+
+/* So many keys are put in order while they are made; more of them are sorted. */
+#define MAX_INSERTED_KEYS 32
 
 /* Growable list of keys. */
 typedef struct KeyList
@@ -27,11 +32,34 @@ typedef struct KeyList
 	Datum	   *keys;			/* bytea */
 } KeyList;
 
+static inline int
+compare_datums(Datum a, Datum b)
+{
+	bytea	   *x = (bytea *) DatumGetPointer(a);
+	bytea	   *y = (bytea *) DatumGetPointer(b);
+
+	return key_bytes_compare((uint8 *) VARDATA_ANY(x), VARSIZE_ANY_EXHDR(x),
+							 (uint8 *) VARDATA_ANY(y), VARSIZE_ANY_EXHDR(y));
+}
+
+static int
+compare_keys(const void *a, const void *b)
+{
+	return compare_datums(*(const Datum *) a, *(const Datum *) b);
+}
+
 static void
 add_key(KeyList *list, const KeyBuffer *key)
 {
+	Datum		datum = PointerGetDatum(key_to_bytea(key->bytes, key->len));
+	uint32		at = list->n;
+
 	list->keys = array_reserve(list->keys, list->n, &list->max, sizeof(Datum));
-	list->keys[list->n++] = PointerGetDatum(key_to_bytea(key->bytes, key->len));
+	if (list->n < MAX_INSERTED_KEYS)
+		for (; at > 0 && compare_datums(list->keys[at - 1], datum) > 0; at--)
+			list->keys[at] = list->keys[at - 1];
+	list->keys[at] = datum;
+	list->n++;
 }
 
 /* Add a key of a name and a type, but no value. */
@@ -97,17 +125,30 @@ add_value(KeyList *list, const KeyBuffer *name, const JsonbValue *value)
 	if (value == NULL)
 		add_simple(list, name, KEY_MISSING);
 	else if (value->type != jbvBinary)
+	{
+		if (value_is_measure(value))
+			add_key(list, name);
 		add_scalar(list, name, value, false);
-	else if (!value_is_array(value) || !array_is_flat(value))
+	}
+	else if (!value_is_array(value))
+		add_simple(list, name, KEY_OBJECT);
+	else if (!array_is_flat(value))
 		add_simple(list, name, KEY_IRREGULAR);
 	else if (value_count(value) == 0)
 		add_simple(list, name, KEY_ARRAY);
 	else
 	{
+		bool		has_measure = false;
+
 		walk_begin(&walk, value->val.binary.data);
 		while (walk_next(&walk, NULL, &member))
 		{
 			CHECK_FOR_INTERRUPTS();
+			if (!has_measure && value_is_measure(&member))
+			{
+				add_key(list, name);
+				has_measure = true;
+			}
 			add_scalar(list, name, &member, true);
 		}
 	}
@@ -215,8 +256,9 @@ follow_path(KeyList *list, const JsonbValue *value, int step, bool regular)
 }
 
 /*
- * The keys of a document, as bytea; *n of them, not sorted, perhaps with
- * duplicates; palloc'd.
+ * The keys of a document, as bytea; *n of them, in order, perhaps with
+ * duplicates; palloc'd.  GIN would sort them otherwise, with a call for each
+ * comparison.
  */
 Datum *
 attribute_document_keys(const AttributeOptions *options, const Jsonb *doc, int *n)
@@ -227,6 +269,8 @@ attribute_document_keys(const AttributeOptions *options, const Jsonb *doc, int *
 	list.options = options;
 	value_from_jsonb(doc, &root);
 	follow_path(&list, &root, 0, true);
+	if (list.n > MAX_INSERTED_KEYS)
+		qsort(list.keys, list.n, sizeof(Datum), compare_keys);
 	*n = list.n;
 	return list.keys;
 }

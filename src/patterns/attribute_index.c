@@ -39,7 +39,15 @@ typedef struct StoredOptions
 	int			path;			/* offsets of strings */
 	int			key;
 	int			value;
+	int			statistics;
 } StoredOptions;
+
+/* What a support function keeps of its index. */
+typedef struct IndexOptions
+{
+	AttributeOptions *attributes;
+	const char *statistics;		/* schema and name; empty: none */
+} IndexOptions;
 
 PG_FUNCTION_INFO_V1(pattern_attribute_index_options);
 PG_FUNCTION_INFO_V1(pattern_attribute_index_extract);
@@ -56,6 +64,16 @@ check_path(const char *path)
 		path_parse(path, strlen(path), true);
 }
 
+static void
+check_statistics(const char *statistics)
+{
+	if (statistics != NULL && *statistics != '\0' && attribute_statistics_name(statistics) == NIL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid name of statistics: \"%s\"", statistics),
+				 errdetail("It must be a schema and a name, as in \"public.products_attributes\".")));
+}
+
 /* The options that the operator classes take. */
 Datum
 pattern_attribute_index_options(PG_FUNCTION_ARGS)
@@ -69,6 +87,8 @@ pattern_attribute_index_options(PG_FUNCTION_ARGS)
 							   "k", NULL, NULL, offsetof(StoredOptions, key));
 	add_local_string_reloption(options, "value", "field that holds an attribute's value",
 							   "v", NULL, NULL, offsetof(StoredOptions, value));
+	add_local_string_reloption(options, "statistics", "statistics on the same attributes, with their schema",
+							   "", check_statistics, NULL, offsetof(StoredOptions, statistics));
 	PG_RETURN_VOID();
 }
 
@@ -90,20 +110,27 @@ attribute_options(const char *path, const char *key, const char *value)
 }
 
 /* The same for those of an index, or a class without any: bytea, or NULL. */
-static AttributeOptions *
-attribute_stored_options(bytea *bytes)
+static IndexOptions *
+stored_options(bytea *bytes)
 {
+	IndexOptions *options = palloc(sizeof(IndexOptions));
 	StoredOptions *stored = (StoredOptions *) bytes;
 
 	if (stored == NULL)
-		return attribute_options("", "k", "v");
-	return attribute_options(GET_STRING_RELOPTION(stored, path),
-							 GET_STRING_RELOPTION(stored, key),
-							 GET_STRING_RELOPTION(stored, value));
+	{
+		options->attributes = attribute_options("", "k", "v");
+		options->statistics = "";
+		return options;
+	}
+	options->attributes = attribute_options(GET_STRING_RELOPTION(stored, path),
+											GET_STRING_RELOPTION(stored, key),
+											GET_STRING_RELOPTION(stored, value));
+	options->statistics = pstrdup(GET_STRING_RELOPTION(stored, statistics));
+	return options;
 }
 
 /* The options of the index that a support function is called for. */
-static const AttributeOptions *
+static const IndexOptions *
 index_options(FunctionCallInfo fcinfo)
 {
 	FmgrInfo   *flinfo = fcinfo->flinfo;
@@ -112,8 +139,8 @@ index_options(FunctionCallInfo fcinfo)
 	{
 		MemoryContext caller = MemoryContextSwitchTo(flinfo->fn_mcxt);
 
-		flinfo->fn_extra = attribute_stored_options(PG_HAS_OPCLASS_OPTIONS() ?
-													PG_GET_OPCLASS_OPTIONS() : NULL);
+		flinfo->fn_extra = stored_options(PG_HAS_OPCLASS_OPTIONS() ?
+										  PG_GET_OPCLASS_OPTIONS() : NULL);
 		MemoryContextSwitchTo(caller);
 	}
 	return flinfo->fn_extra;
@@ -126,7 +153,7 @@ pattern_attribute_index_extract(PG_FUNCTION_ARGS)
 	Jsonb	   *doc = PG_GETARG_JSONB_P(0);
 	int32	   *nkeys = (int32 *) PG_GETARG_POINTER(1);
 
-	PG_RETURN_POINTER(attribute_document_keys(index_options(fcinfo), doc, nkeys));
+	PG_RETURN_POINTER(attribute_document_keys(index_options(fcinfo)->attributes, doc, nkeys));
 }
 
 static AttributeQuery *
@@ -155,6 +182,18 @@ make_query(Datum operand, StrategyNumber strategy, const AttributeOptions *optio
 	return query;
 }
 
+/* Leave out the ranges that are not worth it. */
+static void
+choose_ranges(AttributeQuery *query, const IndexOptions *options)
+{
+	AttributeStatistics statistics;
+
+	if (query->root != NULL && attribute_choice_is_open(query->root) &&
+		*options->statistics != '\0' &&
+		attribute_statistics_open_named(&statistics, options->statistics))
+		attribute_choose_ranges(&statistics, query->root);
+}
+
 /* extractQuery: the keys that a query looks up */
 Datum
 pattern_attribute_index_query(PG_FUNCTION_ARGS)
@@ -165,7 +204,8 @@ pattern_attribute_index_query(PG_FUNCTION_ARGS)
 	bool	  **is_range = (bool **) PG_GETARG_POINTER(3);
 	Pointer   **extra_data = (Pointer **) PG_GETARG_POINTER(4);
 	int32	   *search_mode = (int32 *) PG_GETARG_POINTER(6);
-	AttributeQuery *query = make_query(operand, strategy, index_options(fcinfo));
+	const IndexOptions *options = index_options(fcinfo);
+	AttributeQuery *query = make_query(operand, strategy, options->attributes);
 	Datum	   *keys;
 
 	*nkeys = 0;
@@ -174,6 +214,8 @@ pattern_attribute_index_query(PG_FUNCTION_ARGS)
 	if (query->root == NULL || query->root->type == ATTRIBUTE_NEVER)
 		PG_RETURN_POINTER(NULL);
 
+	choose_ranges(query, options);
+	attribute_query_number(query);
 	*nkeys = query->nentries;
 	keys = palloc(query->nentries * sizeof(Datum));
 	*is_range = palloc(query->nentries * sizeof(bool));
@@ -202,7 +244,7 @@ evaluate(const AttributeNode *node, const bool *check)
 	switch (node->type)
 	{
 		case ATTRIBUTE_ENTRY:
-			return check[node->entry] ? GIN_TRUE : GIN_FALSE;
+			return check[node->entry->number] ? GIN_TRUE : GIN_FALSE;
 		case ATTRIBUTE_PERHAPS:
 			return evaluate(linitial(node->nodes), check) == GIN_FALSE ? GIN_FALSE : GIN_MAYBE;
 		case ATTRIBUTE_AND:
@@ -265,13 +307,21 @@ pattern_attribute_index_partial(PG_FUNCTION_ARGS)
 									  entry->high.bytes, entry->high.len) < 0 ? 0 : 1);
 }
 
-/* compare; an index's keys are never toasted, but anybody may call this */
+/*
+ * compare; building an index is mostly this, and waiting for memory.  Nearly all
+ * keys have a short header.  None is toasted in an index, but anybody may call.
+ */
 Datum
 pattern_attribute_index_compare(PG_FUNCTION_ARGS)
 {
-	bytea	   *a = PG_GETARG_BYTEA_PP(0);
-	bytea	   *b = PG_GETARG_BYTEA_PP(1);
+	bytea	   *a = (bytea *) PG_GETARG_POINTER(0);
+	bytea	   *b = (bytea *) PG_GETARG_POINTER(1);
 
+	if (likely(VARATT_IS_SHORT(a) && VARATT_IS_SHORT(b)))
+		PG_RETURN_INT32(key_bytes_compare((uint8 *) VARDATA_SHORT(a), VARSIZE_SHORT(a) - VARHDRSZ_SHORT,
+										  (uint8 *) VARDATA_SHORT(b), VARSIZE_SHORT(b) - VARHDRSZ_SHORT));
+	a = pg_detoast_datum_packed(a);
+	b = pg_detoast_datum_packed(b);
 	PG_RETURN_INT32(key_bytes_compare((uint8 *) VARDATA_ANY(a), VARSIZE_ANY_EXHDR(a),
 									  (uint8 *) VARDATA_ANY(b), VARSIZE_ANY_EXHDR(b)));
 }

@@ -6,11 +6,13 @@
  * attribute_extract.c		a document's keys
  * attribute_condition.c	what is asked of a value as ranges of keys
  * attribute_node.c			and those as entries to be looked up
+ * attribute_choice.c		which ranges are worth it
  * attribute_query.c		conditions out of @~ and @> operands
  * attribute_jsonpath.c		conditions out of @? and @@ operands
  * attribute_index.c		the operator classes
  * attribute_stats.c		statistics of the keys, for ANALYZE
- * attribute_estimate.c		the estimate made of them
+ * attribute_rows.c			how many rows have an entry, by these
+ * attribute_estimate.c		the planner's estimate made of that
  * attribute_ddl.c			create_attribute_index, drop_attribute_index
  */
 #ifndef PATTERN_ATTRIBUTE_INDEX_H
@@ -37,7 +39,8 @@ typedef struct AttributeOptions
  *
  * The byte behind a name tells what follows.  All are less than the bytes of a
  * name, which they end; between KEY_NUMBER and KEY_NUMBER_END they are a
- * number's sign and exponent.
+ * number's sign and exponent.  Where no byte follows, the name has a measure as
+ * its value, or as a member of it.
  */
 #define KEY_MISSING			0x00	/* no value */
 #define KEY_NULL			0x01
@@ -46,9 +49,10 @@ typedef struct AttributeOptions
 #define KEY_STRING			0x19
 #define KEY_FALSE			0x1A
 #define KEY_TRUE			0x1B
-#define KEY_ARRAY			0x1C	/* an empty one; here all scalars have ended */
-#define KEY_MEMBER			0x1D	/* of a flat array; its own byte follows */
-#define KEY_ARRAY_END		0x1E
+#define KEY_OBJECT			0x1C	/* any; here all scalars have ended */
+#define KEY_ARRAY			0x1D	/* an empty one */
+#define KEY_MEMBER			0x1E	/* of a flat array; its own byte follows */
+#define KEY_ARRAY_END		0x1F
 #define KEY_IRREGULAR		0x1F	/* the marker: look at the document */
 #define KEY_NAME			0x20	/* the first byte of a name, at least */
 
@@ -68,6 +72,18 @@ typedef struct KeyBuffer
 	int			len;
 	uint8		bytes[KEY_MAX];
 } KeyBuffer;
+
+/*
+ * Measures are numbers, and strings that begin with a digit as dates do: what
+ * is asked for by wide ranges.
+ */
+static inline bool
+value_is_measure(const JsonbValue *value)
+{
+	return value->type == jbvNumeric ||
+		(value->type == jbvString && value->val.string.len > 0 &&
+		 value->val.string.val[0] >= '0' && value->val.string.val[0] <= '9');
+}
 
 /* How strings that are compared with a bound are ordered. */
 typedef enum KeyOrder
@@ -103,24 +119,28 @@ key_bytes_compare(const uint8 *a, int alen, const uint8 *b, int blen)
 {
 	const int	size = sizeof(uint64);
 	int			len = Min(alen, blen);
+	uint64		x,
+				y;
 
-	if (len < size)
+	if (unlikely(len < size))
 	{
 		for (int i = 0; i < len; i++)
 			if (a[i] != b[i])
 				return a[i] < b[i] ? -1 : 1;
 		return alen - blen;
 	}
-	for (int i = 0; i < len; i += size)
+	for (int i = 0; i + size <= len; i += size)
 	{
-		/* the last word may begin in the one before */
-		int			at = Min(i, len - size);
-		uint64		x = key_word(a + at);
-		uint64		y = key_word(b + at);
-
+		x = key_word(a + i);
+		y = key_word(b + i);
 		if (x != y)
 			return x < y ? -1 : 1;
 	}
+	/* the last word begins in the one before, or is it */
+	x = key_word(a + len - size);
+	y = key_word(b + len - size);
+	if (x != y)
+		return x < y ? -1 : 1;
 	return alen - blen;
 }
 
@@ -166,6 +186,8 @@ typedef struct AttributeTest
 {
 	KeyRanges	scalars;		/* a scalar, or a missing value, is in one of these */
 	bool		scalars_exact;	/* and that is enough */
+	bool		objects;		/* an object may pass */
+	bool		objects_exact;	/* and any does */
 	bool		any_array;		/* an array passes, whatever is in it */
 	List	   *members;		/* else: it has a member in one of each of these KeyRanges; NIL: none passes */
 	bool		arrays_exact;
@@ -190,6 +212,9 @@ typedef struct AttributeElement
 
 extern void key_ranges_add_types(KeyRanges *ranges, uint8 low, uint8 high);
 extern void key_ranges_add_key(KeyRanges *ranges, uint8 type);
+extern void key_ranges_add(KeyRanges *ranges, const KeyRanges *other);
+extern void key_ranges_add_members(KeyRanges *ranges, const KeyRanges *members);
+extern void key_ranges_leave_measures(KeyRanges *ranges);
 extern void key_ranges_intersect(KeyRanges *ranges, const KeyRanges *other);
 
 extern AttributeTest *attribute_test_compare(TestOperator operator, const JsonbValue *operand,
@@ -198,7 +223,8 @@ extern AttributeTest *attribute_test_prefix(const char *prefix, int len, bool ex
 extern AttributeTest *attribute_test_exists(void);
 extern AttributeTest *attribute_test_missing(void);
 extern AttributeTest *attribute_test_contains_array(const JsonbValue *array);
-extern AttributeTest *attribute_test_irregular(void);
+extern AttributeTest *attribute_test_object(void);
+extern AttributeTest *attribute_test_none(void);
 extern void attribute_test_add_missing(AttributeTest *test);
 extern AttributeTest *attribute_test_or(AttributeTest *a, const AttributeTest *b);
 
@@ -220,29 +246,31 @@ typedef enum AttributeNodeType
 	ATTRIBUTE_PERHAPS			/* of one node: where it holds, look at the document */
 } AttributeNodeType;
 
-/* What must hold for the entries that a document has. */
-typedef struct AttributeNode
-{
-	AttributeNodeType type;
-	int			entry;			/* of AttributeQuery.entries */
-	List	   *nodes;
-} AttributeNode;
-
 /* Some keys that are looked up; in the index, extra_data. */
 typedef struct AttributeEntry
 {
 	const struct AttributeQuery *query;
+	int			number;			/* of those that are looked up; -1: it is not */
 	KeyBytes	low;			/* with the name */
 	KeyBytes	high;
 	bool		is_range;		/* else low alone */
 } AttributeEntry;
+
+/* What must hold for the entries that a document has. */
+typedef struct AttributeNode
+{
+	AttributeNodeType type;
+	AttributeEntry *entry;
+	List	   *nodes;
+	struct AttributeNode *coarse;	/* holds if the node does, and needs no range; or NULL */
+} AttributeNode;
 
 /* A whole condition. */
 typedef struct AttributeQuery
 {
 	uint32		nentries;
 	uint32		maxentries;
-	AttributeEntry **entries;
+	AttributeEntry **entries;	/* once numbered, those that are looked up */
 	AttributeNode *root;		/* NULL: nothing is known, every document may match */
 } AttributeQuery;
 
@@ -251,6 +279,37 @@ extern AttributeNode *attribute_node_and(AttributeNode *a, AttributeNode *b);
 extern AttributeNode *attribute_node_or(AttributeNode *a, AttributeNode *b);
 extern AttributeNode *attribute_node_never(void);
 extern AttributeNode *attribute_node_perhaps(AttributeNode *node);
+extern void attribute_query_number(AttributeQuery *query);
+
+/*
+ * attribute_rows.c
+ */
+
+/* What ANALYZE stored, opened for reading. */
+typedef struct AttributeStatistics
+{
+	StringInfoData buf;
+	double		nrows;			/* of the sample, as all rows that are stored */
+	double		scale;			/* rows of the table for one of the sample */
+	int			nrest;			/* names that were left out, and their rows */
+	double		rest_rows;
+	int			nnames;
+	int			offsets;		/* where the names' places are */
+	int			names;			/* where the names are */
+} AttributeStatistics;
+
+extern bool attribute_statistics_open(AttributeStatistics *statistics, Oid oid, bool inherit,
+									  int expression, double table_rows);
+extern bool attribute_statistics_open_named(AttributeStatistics *statistics, const char *name);
+extern List *attribute_statistics_name(const char *name);
+extern double attribute_entry_selectivity(AttributeStatistics *statistics, const AttributeEntry *entry);
+extern double attribute_node_selectivity(AttributeStatistics *statistics, const AttributeNode *node);
+
+/*
+ * attribute_choice.c
+ */
+extern bool attribute_choice_is_open(const AttributeNode *node);
+extern void attribute_choose_ranges(AttributeStatistics *statistics, AttributeNode *node);
 
 /*
  * attribute_query.c, attribute_jsonpath.c

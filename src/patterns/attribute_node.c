@@ -5,6 +5,10 @@
  * A node says what must hold of the entries that a document has.  NULL is the
  * node of which nothing is known: beside AND it makes the rest a PERHAPS, in an
  * OR it swallows the others.
+ *
+ * An element that is asked for by ranges is, at second best, one that has any
+ * measure under its name, which is a single key: the node's coarse form, for
+ * attribute_choice.c to take.
  */
 #include "postgres.h"
 
@@ -46,7 +50,7 @@ attribute_node_perhaps(AttributeNode *node)
 static List *
 node_parts(AttributeNode *node, AttributeNodeType type)
 {
-	return node->type == type ? node->nodes : list_make1(node);
+	return node->type == type && node->coarse == NULL ? node->nodes : list_make1(node);
 }
 
 /* Both hold. */
@@ -124,17 +128,18 @@ entry_node(AttributeQuery *query, KeyBytes low, KeyBytes high)
 		if (same_bytes(&query->entries[i]->low, &low) &&
 			same_bytes(&query->entries[i]->high, &high))
 		{
-			node->entry = i;
+			node->entry = query->entries[i];
 			return node;
 		}
 	query->entries = array_reserve(query->entries, query->nentries, &query->maxentries,
 								   sizeof(AttributeEntry *));
 	entry = palloc(sizeof(AttributeEntry));
 	entry->query = query;
+	entry->number = -1;
 	entry->low = low;
 	entry->high = high;
 	entry->is_range = !is_single(&low, &high);
-	node->entry = query->nentries;
+	node->entry = entry;
 	query->entries[query->nentries++] = entry;
 	return node;
 }
@@ -192,49 +197,170 @@ arrays_node(const NodeBuild *build, const List *tests, bool exact)
 	return node;
 }
 
-/* An element with this name. */
+/* A key that is the name and this byte. */
 static AttributeNode *
-named_node(AttributeQuery *query, const JsonbValue *name, const AttributeElement *element)
+type_node(const NodeBuild *build, uint8 type, bool exact)
 {
-	NodeBuild	build;
 	KeyRanges	ranges = {0};
-	KeyRanges	marker = {0};
-	AttributeNode *arrays = attribute_node_never();
-	bool		any_array = true;
-	bool		scalars_exact = element->exact;
-	bool		arrays_exact = element->exact;
+
+	key_ranges_add_key(&ranges, type);
+	return ranges_node(build, false, &ranges, exact);
+}
+
+/* The key that is the name alone: there is a measure. */
+static AttributeNode *
+measure_node(const NodeBuild *build, bool exact)
+{
+	static const uint8 end = 0;
+	AttributeNode *node;
+	KeyBytes	nothing = {0, &end};
+	KeyBytes	behind = {1, &end};
+
+	node = entry_node(build->query, whole_key(&build->name, false, &nothing),
+					  whole_key(&build->name, false, &behind));
+	return exact ? node : attribute_node_perhaps(node);
+}
+
+/* What an element with some name is asked. */
+typedef struct NamedTest
+{
+	KeyRanges	scalars;
+	bool		scalars_exact;
+	bool		objects;
+	bool		objects_exact;
+	bool		any_array;
+	bool		arrays_exact;
+} NamedTest;
+
+/* All tests of the element in one; but those of arrays' members. */
+static void
+join_tests(const AttributeElement *element, bool name_exact, NamedTest *all)
+{
+	bool		exact = element->exact && name_exact;
 	ListCell   *lc;
 
-	build.query = query;
-	build.name.len = 0;
-	if (!key_add_name(&build.name, name->val.string.val, name->val.string.len))
-		scalars_exact = arrays_exact = false;
-
-	key_ranges_add_types(&ranges, KEY_MISSING, KEY_ARRAY);
+	memset(all, 0, sizeof(NamedTest));
+	key_ranges_add_types(&all->scalars, KEY_MISSING, KEY_OBJECT);
+	all->objects = all->any_array = true;
+	all->scalars_exact = all->objects_exact = all->arrays_exact = exact;
 	foreach(lc, element->tests)
 	{
 		const AttributeTest *test = lfirst(lc);
 
-		key_ranges_intersect(&ranges, &test->scalars);
-		scalars_exact = scalars_exact && test->scalars_exact;
-		arrays_exact = arrays_exact && test->arrays_exact;
-		any_array = any_array && test->any_array;
+		key_ranges_intersect(&all->scalars, &test->scalars);
+		all->scalars_exact &= test->scalars_exact;
+		all->objects &= test->objects;
+		all->objects_exact &= test->objects_exact;
+		all->any_array &= test->any_array;
+		all->arrays_exact &= test->arrays_exact;
 	}
-	if (!any_array)
-		arrays = arrays_node(&build, element->tests, arrays_exact);
-	else if (arrays_exact == scalars_exact)
-		key_ranges_add_types(&ranges, KEY_ARRAY, KEY_ARRAY_END);
+}
+
+/* May it be any value? */
+static bool
+takes_all_values(const NamedTest *test)
+{
+	return test->scalars.n == 1 && test->scalars.ranges[0].low.bytes[0] <= KEY_NULL &&
+		test->scalars.ranges[0].high.bytes[0] == KEY_OBJECT && test->objects && test->any_array;
+}
+
+/* What members an array that passes all tests has at least one of; NULL if it may be any. */
+static const KeyRanges *
+some_members(const List *tests)
+{
+	ListCell   *lc;
+
+	foreach(lc, tests)
+	{
+		const AttributeTest *test = lfirst(lc);
+
+		if (!test->any_array)
+			return test->members != NIL ? linitial(test->members) : palloc0(sizeof(KeyRanges));
+	}
+	return NULL;
+}
+
+/* The value is a measure, or else what the tests ask. */
+static AttributeNode *
+coarse_node(const NodeBuild *build, const AttributeElement *element, const NamedTest *test,
+			bool exact)
+{
+	const KeyRanges *members = some_members(element->tests);
+	KeyRanges	others = {0};
+	KeyRanges	other_members = {0};
+
+	key_ranges_add(&others, &test->scalars);
+	key_ranges_leave_measures(&others);
+	if (test->objects)
+		key_ranges_add_types(&others, KEY_OBJECT, KEY_ARRAY);
+	if (members == NULL)
+	{
+		key_ranges_add_types(&others, KEY_ARRAY, KEY_MEMBER);
+		key_ranges_add_types(&other_members, KEY_MISSING, KEY_OBJECT);
+	}
+	else
+		key_ranges_add(&other_members, members);
+	key_ranges_leave_measures(&other_members);
+	key_ranges_add_members(&others, &other_members);
+	return attribute_node_or(measure_node(build, exact), ranges_node(build, false, &others, exact));
+}
+
+/* The value is what the tests ask. */
+static AttributeNode *
+tested_node(const NodeBuild *build, const AttributeElement *element, NamedTest *test)
+{
+	AttributeNode *node = attribute_node_never();
+
+	if (test->objects)
+		node = type_node(build, KEY_OBJECT, test->objects_exact);
+	if (!test->any_array)
+		node = attribute_node_or(node, arrays_node(build, element->tests, test->arrays_exact));
 	else
 	{
 		KeyRanges	all = {0};
 
 		key_ranges_add_types(&all, KEY_ARRAY, KEY_ARRAY_END);
-		arrays = ranges_node(&build, false, &all, arrays_exact);
+		node = attribute_node_or(node, ranges_node(build, false, &all, test->arrays_exact));
 	}
-	key_ranges_add_key(&marker, KEY_IRREGULAR);
-	return attribute_node_or(attribute_node_or(ranges_node(&build, false, &ranges, scalars_exact),
-											   arrays),
-							 ranges_node(&build, false, &marker, false));
+	return attribute_node_or(ranges_node(build, false, &test->scalars, test->scalars_exact), node);
+}
+
+/* Is a range one of the node's entries? */
+static bool
+has_range(const AttributeNode *node)
+{
+	ListCell   *lc;
+
+	if (node->type == ATTRIBUTE_ENTRY)
+		return node->entry->is_range;
+	foreach(lc, node->nodes)
+		if (has_range(lfirst(lc)))
+			return true;
+	return false;
+}
+
+/* An element with this name. */
+static AttributeNode *
+named_node(AttributeQuery *query, const JsonbValue *name, const AttributeElement *element)
+{
+	NodeBuild	build;
+	NamedTest	test;
+	AttributeNode *node;
+	AttributeNode *marker;
+	bool		exact;
+
+	build.query = query;
+	build.name.len = 0;
+	exact = key_add_name(&build.name, name->val.string.val, name->val.string.len);
+	join_tests(element, exact, &test);
+	marker = type_node(&build, KEY_IRREGULAR, false);
+	if (takes_all_values(&test))
+		return attribute_node_or(coarse_node(&build, element, &test, test.scalars_exact &&
+											 test.objects_exact && test.arrays_exact), marker);
+	node = attribute_node_or(tested_node(&build, element, &test), marker);
+	if (has_range(node))
+		node->coarse = attribute_node_or(coarse_node(&build, element, &test, false), marker);
+	return node;
 }
 
 /* An element of the array is one of these; NULL unless all have names. */
@@ -259,4 +385,28 @@ attribute_node_elements(AttributeQuery *query, List *elements)
 		}
 	}
 	return node;
+}
+
+/* Number the entries that are left in a node. */
+static void
+number_entries(AttributeQuery *query, const AttributeNode *node)
+{
+	ListCell   *lc;
+
+	if (node->type == ATTRIBUTE_ENTRY && node->entry->number < 0)
+	{
+		node->entry->number = query->nentries;
+		query->entries[query->nentries++] = node->entry;
+	}
+	foreach(lc, node->nodes)
+		number_entries(query, lfirst(lc));
+}
+
+/* Number the entries that the query's root has, and forget the others. */
+void
+attribute_query_number(AttributeQuery *query)
+{
+	query->nentries = 0;
+	if (query->root != NULL)
+		number_entries(query, query->root);
 }

@@ -103,7 +103,7 @@ value_compares(TestOperator operator, const JsonbValue *operand)
 		if (operator != TEST_OPERATOR_EQ)
 			return NULL;
 		return value_is_array(operand) ? attribute_test_contains_array(operand) :
-			attribute_test_irregular();
+			attribute_test_object();
 	}
 	test = attribute_test_compare(operator, operand, KEY_ORDER_BYTES);
 	/* missing compares like null, which is not less or greater than itself */
@@ -115,7 +115,7 @@ value_compares(TestOperator operator, const JsonbValue *operand)
 static AttributeTest *
 value_is_in(uint32 n, const JsonbValue *values)
 {
-	AttributeTest *test = attribute_test_irregular();
+	AttributeTest *test = attribute_test_none();
 
 	for (uint32 i = 0; i < n; i++)
 	{

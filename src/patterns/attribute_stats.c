@@ -81,16 +81,21 @@ pattern_attribute_terms(PG_FUNCTION_ARGS)
 												  text_to_cstring(PG_GETARG_TEXT_PP(3)));
 	int			nkeys;
 	Datum	   *keys = attribute_document_keys(options, doc, &nkeys);
+	int			nsent = 0;
 	StringInfoData buf;
 
-	/* each key behind its length */
+	/* each key behind its length, but not the names alone */
 	pq_begintypsend(&buf);
-	for (int i = 0; i < Min(nkeys, MAX_DOCUMENT_KEYS); i++)
+	for (int i = 0; i < nkeys && nsent < MAX_DOCUMENT_KEYS; i++)
 	{
 		bytea	   *key = DatumGetByteaPP(keys[i]);
+		int			len = VARSIZE_ANY_EXHDR(key);
 
-		pq_sendint16(&buf, VARSIZE_ANY_EXHDR(key));
-		pq_sendbytes(&buf, VARDATA_ANY(key), VARSIZE_ANY_EXHDR(key));
+		if (key_name_length((uint8 *) VARDATA_ANY(key), len) == len)
+			continue;
+		pq_sendint16(&buf, len);
+		pq_sendbytes(&buf, VARDATA_ANY(key), len);
+		nsent++;
 	}
 	PG_RETURN_BYTEA_P(pq_endtypsend(&buf));
 }
