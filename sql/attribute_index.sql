@@ -161,7 +161,11 @@ INSERT INTO irregular VALUES
 	(15, '{"specs": [{"k": "ram", "v": []}]}', 'an empty array'),
 	(16, '{"specs": []}', 'nothing'), (17, '{}', 'nothing'), (18, '16', 'nothing'), (19, NULL, 'nothing'),
 	(20, '{"specs": [{"k": "ram", "v": [4, 64]}]}', 'a flat array around'),
-	(21, '{"specs": [{"k": "ram", "v": [2]}, {"k": "ram", "v": [64]}]}', 'two arrays around');
+	(21, '{"specs": [{"k": "ram", "v": [2]}, {"k": "ram", "v": [64]}]}', 'two arrays around'),
+	(22, '{"specs": [{"k": ["ram", "rom"], "v": [2, 16]}]}', 'two names, an array'),
+	(23, '{"specs": [{"k": ["ram", "rom"], "v": {"gb": 16}}]}', 'two names, an object'),
+	(24, '{"specs": [{"k": ["ram", "rom"]}]}', 'two names, no value'),
+	(25, '{"specs": [{"k": ["rom", ["ram"]], "v": [[16]]}]}', 'two names, a deeper array');
 CREATE INDEX ON irregular USING gin (doc jsonb_attribute_contains_ops (path = 'specs'));
 SET enable_seqscan = off;
 CREATE FUNCTION found(condition text, OUT by_index text, OUT same boolean) LANGUAGE plpgsql AS $$
@@ -313,6 +317,57 @@ SELECT rows, same FROM wide_answers();
 REINDEX INDEX wide_doc;
 SELECT rows, same FROM wide_answers();
 DROP TABLE wide;
+
+-- a rare value and a wide range: with statistics the range's rows are not collected, so that documents with the value are looked at
+CREATE TABLE products (id int PRIMARY KEY, doc jsonb);
+INSERT INTO products
+SELECT g, jsonb_build_array(jsonb_build_object('k', 'id', 'v', g), jsonb_build_object('k', 'size', 'v', g % 1000), jsonb_build_object('k', 'part', 'v', g % 2),
+	jsonb_build_object('k', 'released', 'v', to_char(date '2000-01-01' + g, 'YYYY-MM-DD')), jsonb_build_object('k', 'maker', 'v', 'maker ' || g % 500))
+FROM generate_series(1, 5000) g;
+CREATE INDEX products_doc ON products USING gin (doc jsonb_attribute_contains_ops (statistics = 'attribute_index.on_products'));
+CREATE TABLE conjunction (id int GENERATED ALWAYS AS IDENTITY, q jsonb);
+INSERT INTO conjunction(q) VALUES
+	('{"$all": [{"$elemMatch": {"k": "id", "v": 1005}}, {"$elemMatch": {"k": "size", "v": {"$gte": 10}}}]}'),
+	('{"$all": [{"$elemMatch": {"k": "size", "v": {"$gte": 10}}}, {"$elemMatch": {"k": "id", "v": 1015}}]}'),
+	('{"$all": [{"$elemMatch": {"k": "id", "v": 1005}}, {"$elemMatch": {"k": "size", "v": {"$gt": 990, "$lt": 999}}}]}'),
+	('{"$all": [{"$elemMatch": {"k": "id", "v": 1005}}, {"$elemMatch": {"k": "released", "v": {"$gte": "2005-01-01"}}}]}'),
+	('{"$all": [{"$elemMatch": {"k": "id", "v": 1005}}, {"$elemMatch": {"k": "maker", "v": {"$gte": "maker 1"}}}]}'),
+	('{"$all": [{"$elemMatch": {"k": "part", "v": 1}}, {"$elemMatch": {"k": "size", "v": {"$gte": 990}}}]}'),
+	('{"$all": [{"$elemMatch": {"k": "id", "v": {"$lt": 20}}}, {"$elemMatch": {"k": "size", "v": {"$gte": 10}}}]}'),
+	('{"$all": [{"$elemMatch": {"k": "id", "v": 1005}}, {"$elemMatch": {"k": "part"}}]}'),
+	('{"$all": [{"$elemMatch": {"k": "id", "v": 1005}}, {"$elemMatch": {"k": "nope", "v": {"$gte": 10}}}]}'),
+	('{"$elemMatch": {"k": "size", "v": {"$gte": 10}}}'),
+	('{"$elemMatch": {"$or": [{"k": "id", "v": 1005}, {"k": "size", "v": {"$gte": 995}}]}}');
+CREATE VIEW tried AS SELECT q, t.* FROM conjunction, try(format('doc @~ %L', q)) t ORDER BY conjunction.id;
+SET work_mem = '64MB';
+-- there are none yet, then there are but nothing is known, then they are known
+SELECT array_agg(from_index - matched) AS looked_at, bool_and(same) AS same FROM tried;
+CREATE STATISTICS on_products ON (attribute_terms(doc, '', 'k', 'v')) FROM products;
+SELECT array_agg(from_index - matched) AS looked_at, bool_and(same) AS same FROM tried;
+ANALYZE products;
+SELECT * FROM tried;
+SELECT c AS condition, t.* FROM unnest(ARRAY[
+	$$doc @@ 'exists($[*] ? (@.k == "id" && @.v == 1005)) && exists($[*] ? (@.k == "size" && @.v >= 10))'::jsonpath$$,
+	$$doc @> '[{"k": "id", "v": 1005}]' AND doc @~ '{"$elemMatch": {"k": "size", "v": {"$gte": 10}}}'$$
+]) WITH ORDINALITY u(c, o), try(c) t ORDER BY o;
+-- statistics that are others, or have another name
+ALTER STATISTICS on_products RENAME TO on_goods;
+SELECT array_agg(from_index - matched) AS looked_at, bool_and(same) AS same FROM tried;
+CREATE STATISTICS on_products ON (doc -> 0), (doc -> 1) FROM products;
+ANALYZE products;
+SELECT array_agg(from_index - matched) AS looked_at, bool_and(same) AS same FROM tried;
+DROP STATISTICS on_products;
+CREATE STATISTICS on_products (ndistinct) ON id, doc FROM products;
+ANALYZE products;
+SELECT array_agg(from_index - matched) AS looked_at, bool_and(same) AS same FROM tried;
+RESET work_mem;
+CREATE INDEX ON products USING gin (doc jsonb_attribute_ops (statistics = 'on_products'));
+CREATE INDEX ON products USING gin (doc jsonb_attribute_ops (statistics = 'a.b.c'));
+CREATE INDEX ON products USING gin (doc jsonb_attribute_ops (statistics = '"a'));
+CREATE INDEX quoted ON products USING gin (doc jsonb_attribute_ops (statistics = '"No such"."The ""statistics"'));
+SELECT pg_get_indexdef('quoted'::regclass);
+DROP INDEX quoted;
+DROP TABLE products;
 
 SET client_min_messages = warning;
 DROP SCHEMA attribute_index CASCADE;

@@ -128,27 +128,27 @@ key_ranges_add_key(KeyRanges *ranges, uint8 type)
 	ranges_normalize(ranges);
 }
 
-/* The key, or bound, of an array's member. */
+/* The bytes behind another one. */
 static KeyBytes
-bytes_of_member(const KeyBytes *bytes)
+bytes_after(uint8 byte, const KeyBytes *bytes)
 {
 	uint8	   *copy = palloc(1 + bytes->len);
 	KeyBytes	result;
 
-	copy[0] = KEY_MEMBER;
+	copy[0] = byte;
 	memcpy(copy + 1, bytes->bytes, bytes->len);
 	result.bytes = copy;
 	result.len = 1 + bytes->len;
 	return result;
 }
 
-/* Add what is in another set, as members of arrays. */
+/* Add what is in another set, each behind a byte. */
 void
-key_ranges_add_members(KeyRanges *ranges, const KeyRanges *members)
+key_ranges_add_behind(KeyRanges *ranges, uint8 byte, const KeyRanges *other)
 {
-	for (uint32 i = 0; i < members->n; i++)
-		ranges_append(ranges, bytes_of_member(&members->ranges[i].low),
-					  bytes_of_member(&members->ranges[i].high));
+	for (uint32 i = 0; i < other->n; i++)
+		ranges_append(ranges, bytes_after(byte, &other->ranges[i].low),
+					  bytes_after(byte, &other->ranges[i].high));
 	ranges_normalize(ranges);
 }
 

@@ -6,11 +6,15 @@
  * path, has the key of its name and value.  Objects have one key for all of them,
  * a flat array of scalars has one for each member.  Where one of these is a
  * measure the name alone is another key, by which a wide range is found without
- * all of its values.  Whatever else a condition may find a name in has that
- * name's marker: a deeper array, names in an array, elements in arrays of
- * arrays, an object in the place of the array, arrays on the way to it.
- * Conditions treat a marker as "perhaps", so that irregular documents are looked
- * at, but only for the names that are in them.
+ * all of its values.
+ *
+ * Whatever else a condition may find a name in has that name's marker: a deeper
+ * array, elements in arrays of arrays, an object in the place of the array,
+ * arrays on the way to it.  Conditions treat a marker as "perhaps", so that
+ * irregular documents are looked at, but only for the names that are in them.
+ * If the name is irregular, being one of an array, but the value is not, the
+ * marker has the value behind it: in other cases the value that is compared may
+ * be another element's.
  *
  * Elements in which no name can be found have no keys.
  */
@@ -62,32 +66,149 @@ add_key(KeyList *list, const KeyBuffer *key)
 	list->n++;
 }
 
-/* Add a key of a name and a type, but no value. */
+/* What all keys of an element begin with. */
+typedef struct KeyStart
+{
+	KeyBuffer	bytes;			/* the name, and the marker's byte behind one of several */
+	bool		regular;
+} KeyStart;
+
+/* Add what the keys begin with and a type, but no value. */
 static void
-add_simple(KeyList *list, const KeyBuffer *name, uint8 type)
+add_simple(KeyList *list, const KeyStart *start, uint8 type)
 {
 	KeyBuffer	key;
 
-	key.len = name->len;
-	memcpy(key.bytes, name->bytes, name->len);
+	key.len = start->bytes.len;
+	memcpy(key.bytes, start->bytes.bytes, start->bytes.len);
 	key_add_byte(&key, type);
 	add_key(list, &key);
 }
 
+/* Add the marker of a value that has no key. */
 static void
-add_scalar(KeyList *list, const KeyBuffer *name, const JsonbValue *value, bool member)
+add_irregular(KeyList *list, const KeyStart *start)
+{
+	if (start->regular)
+		add_simple(list, start, KEY_IRREGULAR);
+	else
+		add_key(list, &start->bytes);
+}
+
+/* Add a scalar; if it is irregular anyway, being a member does not matter. */
+static void
+add_scalar(KeyList *list, const KeyStart *start, const JsonbValue *value, bool member)
 {
 	KeyBuffer	key;
 	int			ordered;
 
-	key.len = name->len;
-	memcpy(key.bytes, name->bytes, name->len);
-	if (member)
+	key.len = start->bytes.len;
+	memcpy(key.bytes, start->bytes.bytes, start->bytes.len);
+	if (member && start->regular)
 		key_add_byte(&key, KEY_MEMBER);
 	if (key_add_value(&key, value, &ordered))
 		add_key(list, &key);
 	else
-		add_simple(list, name, KEY_IRREGULAR);
+		add_irregular(list, start);
+}
+
+/* Does the array have a member of which this is true? */
+static bool
+has_member(const JsonbValue *array, bool (*test) (const JsonbValue *value))
+{
+	JsonbWalk	walk;
+	JsonbValue	member;
+
+	walk_begin(&walk, array->val.binary.data);
+	while (walk_next(&walk, NULL, &member))
+		if (test(&member))
+			return true;
+	return false;
+}
+
+static bool
+is_container(const JsonbValue *value)
+{
+	return value->type == jbvBinary;
+}
+
+static bool
+is_measure(const JsonbValue *value)
+{
+	return value_is_measure(value);
+}
+
+/* The keys of a flat array that is not empty. */
+static void
+add_members(KeyList *list, const KeyStart *start, const JsonbValue *array)
+{
+	JsonbWalk	walk;
+	JsonbValue	member;
+
+	if (start->regular && has_member(array, is_measure))
+		add_key(list, &start->bytes);
+	walk_begin(&walk, array->val.binary.data);
+	while (walk_next(&walk, NULL, &member))
+	{
+		CHECK_FOR_INTERRUPTS();
+		add_scalar(list, start, &member, true);
+	}
+}
+
+/* The keys of a value, which is NULL where it is missing. */
+static void
+add_value(KeyList *list, const KeyStart *start, const JsonbValue *value)
+{
+	if (value == NULL)
+		add_simple(list, start, KEY_MISSING);
+	else if (value->type != jbvBinary)
+	{
+		if (start->regular && value_is_measure(value))
+			add_key(list, &start->bytes);
+		add_scalar(list, start, value, false);
+	}
+	else if (!value_is_array(value))
+		add_simple(list, start, KEY_OBJECT);
+	else if (value_count(value) == 0)
+		add_simple(list, start, KEY_ARRAY);
+	else if (has_member(value, is_container))
+		add_irregular(list, start);
+	else
+		add_members(list, start, value);
+}
+
+/* One of several names, with the value. */
+static void
+add_one_name(KeyList *list, const JsonbValue *name, const JsonbValue *value)
+{
+	KeyStart	start;
+
+	start.bytes.len = 0;
+	start.regular = false;
+	key_add_name(&start.bytes, name->val.string.val, name->val.string.len);
+	key_add_byte(&start.bytes, KEY_IRREGULAR);
+	add_value(list, &start, value);
+}
+
+/* All names in arrays, each with the value. */
+static void
+add_names(KeyList *list, const JsonbValue *names, const JsonbValue *value)
+{
+	JsonbWalk	walk;
+	JsonbValue	inner;
+
+	check_stack_depth();
+	if (!value_is_array(names))
+		return;
+	walk_begin(&walk, names->val.binary.data);
+	while (walk_next(&walk, NULL, &inner))
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (inner.type == jbvString)
+			add_one_name(list, &inner, value);
+		else
+			add_names(list, &inner, value);
+	}
 }
 
 static void
@@ -99,59 +220,6 @@ add_marker(KeyList *list, const JsonbValue *name)
 	key_add_name(&key, name->val.string.val, name->val.string.len);
 	key_add_byte(&key, KEY_IRREGULAR);
 	add_key(list, &key);
-}
-
-/* Does the array have no elements but scalars? */
-static bool
-array_is_flat(const JsonbValue *array)
-{
-	JsonbWalk	walk;
-	JsonbValue	element;
-
-	walk_begin(&walk, array->val.binary.data);
-	while (walk_next(&walk, NULL, &element))
-		if (element.type == jbvBinary)
-			return false;
-	return true;
-}
-
-/* The keys of a value, which is NULL where it is missing. */
-static void
-add_value(KeyList *list, const KeyBuffer *name, const JsonbValue *value)
-{
-	JsonbWalk	walk;
-	JsonbValue	member;
-
-	if (value == NULL)
-		add_simple(list, name, KEY_MISSING);
-	else if (value->type != jbvBinary)
-	{
-		if (value_is_measure(value))
-			add_key(list, name);
-		add_scalar(list, name, value, false);
-	}
-	else if (!value_is_array(value))
-		add_simple(list, name, KEY_OBJECT);
-	else if (!array_is_flat(value))
-		add_simple(list, name, KEY_IRREGULAR);
-	else if (value_count(value) == 0)
-		add_simple(list, name, KEY_ARRAY);
-	else
-	{
-		bool		has_measure = false;
-
-		walk_begin(&walk, value->val.binary.data);
-		while (walk_next(&walk, NULL, &member))
-		{
-			CHECK_FOR_INTERRUPTS();
-			if (!has_measure && value_is_measure(&member))
-			{
-				add_key(list, name);
-				has_measure = true;
-			}
-			add_scalar(list, name, &member, true);
-		}
-	}
 }
 
 /* Mark the name, or all names in arrays, that a key field holds. */
@@ -196,20 +264,23 @@ add_element(KeyList *list, const JsonbValue *element)
 {
 	const AttributeOptions *options = list->options;
 	JsonbValue	name;
-	JsonbValue	value;
-	KeyBuffer	key;
+	JsonbValue	field;
+	const JsonbValue *value = NULL;
+	KeyStart	start;
 
 	if (!value_get(element, options->key, options->key_len, &name))
 		return;
+	if (value_get(element, options->value, options->value_len, &field))
+		value = &field;
 	if (name.type != jbvString)
 	{
-		mark_names(list, &name);
+		add_names(list, &name, value);
 		return;
 	}
-	key.len = 0;
-	key_add_name(&key, name.val.string.val, name.val.string.len);
-	add_value(list, &key,
-			  value_get(element, options->value, options->value_len, &value) ? &value : NULL);
+	start.bytes.len = 0;
+	start.regular = true;
+	key_add_name(&start.bytes, name.val.string.val, name.val.string.len);
+	add_value(list, &start, value);
 }
 
 static void

@@ -53,7 +53,7 @@ typedef struct AttributeOptions
 #define KEY_ARRAY			0x1D	/* an empty one */
 #define KEY_MEMBER			0x1E	/* of a flat array; its own byte follows */
 #define KEY_ARRAY_END		0x1F
-#define KEY_IRREGULAR		0x1F	/* the marker: look at the document */
+#define KEY_IRREGULAR		0x1F	/* the marker: look at the document; perhaps a value follows */
 #define KEY_NAME			0x20	/* the first byte of a name, at least */
 
 /* A key is cut behind this many bytes of name, and of value. */
@@ -213,7 +213,7 @@ typedef struct AttributeElement
 extern void key_ranges_add_types(KeyRanges *ranges, uint8 low, uint8 high);
 extern void key_ranges_add_key(KeyRanges *ranges, uint8 type);
 extern void key_ranges_add(KeyRanges *ranges, const KeyRanges *other);
-extern void key_ranges_add_members(KeyRanges *ranges, const KeyRanges *members);
+extern void key_ranges_add_behind(KeyRanges *ranges, uint8 byte, const KeyRanges *other);
 extern void key_ranges_leave_measures(KeyRanges *ranges);
 extern void key_ranges_intersect(KeyRanges *ranges, const KeyRanges *other);
 

@@ -301,7 +301,7 @@ coarse_node(const NodeBuild *build, const AttributeElement *element, const Named
 	else
 		key_ranges_add(&other_members, members);
 	key_ranges_leave_measures(&other_members);
-	key_ranges_add_members(&others, &other_members);
+	key_ranges_add_behind(&others, KEY_MEMBER, &other_members);
 	return attribute_node_or(measure_node(build, exact), ranges_node(build, false, &others, exact));
 }
 
@@ -325,6 +325,39 @@ tested_node(const NodeBuild *build, const AttributeElement *element, NamedTest *
 	return attribute_node_or(ranges_node(build, false, &test->scalars, test->scalars_exact), node);
 }
 
+/* The name is marked, whatever the value is. */
+static AttributeNode *
+marked_node(const NodeBuild *build)
+{
+	KeyRanges	all = {0};
+
+	key_ranges_add_types(&all, KEY_IRREGULAR, KEY_IRREGULAR + 1);
+	return ranges_node(build, false, &all, false);
+}
+
+/* The name is marked, and the value is not known or at least one that the tests ask for. */
+static AttributeNode *
+marked_value_node(const NodeBuild *build, const AttributeElement *element, const NamedTest *test)
+{
+	const KeyRanges *members = some_members(element->tests);
+	KeyRanges	values = {0};
+	KeyRanges	marked = {0};
+
+	key_ranges_add(&values, &test->scalars);
+	if (test->objects)
+		key_ranges_add_types(&values, KEY_OBJECT, KEY_ARRAY);
+	if (members != NULL)
+		key_ranges_add(&values, members);
+	else
+	{
+		key_ranges_add_types(&values, KEY_NULL, KEY_OBJECT);
+		key_ranges_add_types(&values, KEY_ARRAY, KEY_MEMBER);
+	}
+	key_ranges_add_behind(&marked, KEY_IRREGULAR, &values);
+	return attribute_node_or(type_node(build, KEY_IRREGULAR, false),
+							 ranges_node(build, false, &marked, false));
+}
+
 /* Is a range one of the node's entries? */
 static bool
 has_range(const AttributeNode *node)
@@ -346,20 +379,21 @@ named_node(AttributeQuery *query, const JsonbValue *name, const AttributeElement
 	NodeBuild	build;
 	NamedTest	test;
 	AttributeNode *node;
-	AttributeNode *marker;
 	bool		exact;
 
 	build.query = query;
 	build.name.len = 0;
 	exact = key_add_name(&build.name, name->val.string.val, name->val.string.len);
 	join_tests(element, exact, &test);
-	marker = type_node(&build, KEY_IRREGULAR, false);
 	if (takes_all_values(&test))
 		return attribute_node_or(coarse_node(&build, element, &test, test.scalars_exact &&
-											 test.objects_exact && test.arrays_exact), marker);
-	node = attribute_node_or(tested_node(&build, element, &test), marker);
+											 test.objects_exact && test.arrays_exact),
+								 marked_node(&build));
+	node = attribute_node_or(tested_node(&build, element, &test),
+							 marked_value_node(&build, element, &test));
 	if (has_range(node))
-		node->coarse = attribute_node_or(coarse_node(&build, element, &test, false), marker);
+		node->coarse = attribute_node_or(coarse_node(&build, element, &test, false),
+										 marked_node(&build));
 	return node;
 }
 

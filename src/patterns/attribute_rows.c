@@ -17,10 +17,12 @@
 #include "access/htup_details.h"
 #include "catalog/namespace.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_statistic.h"
 #include "catalog/pg_statistic_ext.h"
 #include "catalog/pg_statistic_ext_data.h"
+#include "catalog/pg_type.h"
 #include "libpq/pqformat.h"
-#include "statistics/statistics.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
@@ -74,19 +76,55 @@ statistics_begin(AttributeStatistics *statistics, bytea *stored, double table_ro
 	statistics->names = buf->cursor + 4 * statistics->nnames;
 }
 
-/* Open what ANALYZE stored for an expression of statistics; false if it did not yet. */
+/* An element of a one-dimensional array, in place; false if it has none there. */
+static bool
+array_item(ArrayType *array, int number, Oid type, Datum *result)
+{
+	int16		typlen;
+	bool		typbyval;
+	char		typalign;
+	bool		isnull;
+
+	if (ARR_ELEMTYPE(array) != type)
+		return false;
+	get_typlenbyvalalign(type, &typlen, &typbyval, &typalign);
+	*result = array_get_element(PointerGetDatum(array), 1, &number, -1,
+								typlen, typbyval, typalign, &isnull);
+	return !isnull;
+}
+
+/*
+ * Open what ANALYZE stored for an expression of statistics; false if it did not
+ * yet.  What core has for this copies all of it three times.
+ */
 bool
 attribute_statistics_open(AttributeStatistics *statistics, Oid oid, bool inherit,
 						  int expression, double table_rows)
 {
-	HeapTuple	tuple = statext_expressions_load(oid, inherit, expression);
-	AttStatsSlot slot;
+	HeapTuple	tuple = SearchSysCache2(STATEXTDATASTXOID, ObjectIdGetDatum(oid), BoolGetDatum(inherit));
+	Oid			type = get_rel_type_id(StatisticRelationId);
+	HeapTupleData row;
+	ArrayType  *rows;
+	Datum		value;
+	bool		isnull;
 
-	if (tuple == NULL ||
-		!get_attstatsslot(&slot, tuple, ATTRIBUTE_STATISTIC_KIND, InvalidOid, ATTSTATSSLOT_VALUES) ||
-		slot.nvalues != 1)
+	if (!HeapTupleIsValid(tuple))
 		return false;
-	statistics_begin(statistics, DatumGetByteaPP(slot.values[0]), table_rows);
+	value = SysCacheGetAttr(STATEXTDATASTXOID, tuple, Anum_pg_statistic_ext_data_stxdexpr, &isnull);
+	rows = isnull ? NULL : DatumGetArrayTypePCopy(value);
+	ReleaseSysCache(tuple);
+	if (rows == NULL || !array_item(rows, expression + 1, type, &value))
+		return false;
+
+	memset(&row, 0, sizeof(row));
+	row.t_data = DatumGetHeapTupleHeader(value);
+	row.t_len = HeapTupleHeaderGetDatumLength(row.t_data);
+	if (((Form_pg_statistic) GETSTRUCT(&row))->stakind1 != ATTRIBUTE_STATISTIC_KIND)
+		return false;
+	value = SysCacheGetAttr(STATRELATTINH, &row, Anum_pg_statistic_stavalues1, &isnull);
+	if (isnull || !array_item(DatumGetArrayTypeP(value), 1, BYTEAOID, &value))
+		return false;
+	statistics_begin(statistics, DatumGetByteaPP(value), table_rows);
 	return true;
 }
 
@@ -99,20 +137,6 @@ attribute_statistics_name(const char *name)
 	if (!SplitIdentifierString(pstrdup(name), '.', &names) || list_length(names) != 2)
 		return NIL;
 	return names;
-}
-
-/* Were statistics on expressions stored, of the table with or without its inheritors? */
-static bool
-is_stored(Oid oid, bool inherit)
-{
-	HeapTuple	tuple = SearchSysCache2(STATEXTDATASTXOID, ObjectIdGetDatum(oid), BoolGetDatum(inherit));
-	bool		result;
-
-	if (!HeapTupleIsValid(tuple))
-		return false;
-	result = statext_is_kind_built(tuple, STATS_EXT_EXPRESSIONS);
-	ReleaseSysCache(tuple);
-	return result;
 }
 
 /* The rows of a table, as of its last ANALYZE. */
@@ -154,9 +178,26 @@ attribute_statistics_open_named(AttributeStatistics *statistics, const char *nam
 	rows = relation_rows(form->stxrelid);
 	ReleaseSysCache(tuple);
 
-	if (is_stored(oid, false))
-		return attribute_statistics_open(statistics, oid, false, 0, rows);
-	return is_stored(oid, true) && attribute_statistics_open(statistics, oid, true, 0, rows);
+	/* a partitioned table has nothing but what its inheritors have */
+	return attribute_statistics_open(statistics, oid, false, 0, rows) ||
+		attribute_statistics_open(statistics, oid, true, 0, rows);
+}
+
+/* A number in bytes of seven bits, the last ones first. */
+static uint32
+read_number(StringInfo buf)
+{
+	uint32		result = 0;
+	int			byte;
+	int			shift = 0;
+
+	do
+	{
+		byte = pq_getmsgbyte(buf);
+		result |= (uint32) (byte & 0x7F) << shift;
+		shift += 7;
+	} while (byte >= 0x80 && shift < 32);
+	return result;
 }
 
 /* Some bytes behind their length, which are not copied. */
@@ -165,7 +206,7 @@ read_bytes(StringInfo buf)
 {
 	KeyBytes	result;
 
-	result.len = pq_getmsgint(buf, 2);
+	result.len = read_number(buf);
 	result.bytes = (const uint8 *) pq_getmsgbytes(buf, result.len);
 	return result;
 }
@@ -210,23 +251,23 @@ name_read(AttributeStatistics *statistics, NameStatistics *name)
 {
 	StringInfo	buf = &statistics->buf;
 
-	name->rows = pq_getmsgint(buf, 4);
-	name->nvalues = pq_getmsgint(buf, 2);
-	name->nbuckets = pq_getmsgint(buf, 2);
+	name->rows = read_number(buf);
+	name->nvalues = read_number(buf);
+	name->nbuckets = read_number(buf);
 	name->values = palloc(name->nvalues * sizeof(CommonValue));
 	name->buckets = palloc(name->nbuckets * sizeof(Bucket));
 	for (int i = 0; i < name->nvalues; i++)
 	{
-		name->values[i].rows = pq_getmsgint(buf, 4);
+		name->values[i].rows = read_number(buf);
 		name->values[i].value = read_bytes(buf);
 	}
 	for (int i = 0; i < name->nbuckets; i++)
 	{
 		Bucket	   *bucket = &name->buckets[i];
 
-		bucket->rows = pq_getmsgint(buf, 4);
-		bucket->different = pq_getmsgint(buf, 4);
-		bucket->single = pq_getmsgint(buf, 4);
+		bucket->rows = read_number(buf);
+		bucket->different = read_number(buf);
+		bucket->single = read_number(buf);
 		bucket->low = read_bytes(buf);
 		bucket->high = read_bytes(buf);
 	}

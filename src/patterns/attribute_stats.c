@@ -290,13 +290,22 @@ leave_names(Sample *sample, double *rest_rows)
 	return rest;
 }
 
+/* Append a number in as few bytes as it needs, seven bits each, the last ones first. */
+static void
+send_number(StringInfo buf, uint32 number)
+{
+	for (; number >= 0x80; number >>= 7)
+		pq_sendbyte(buf, (number & 0x7F) | 0x80);
+	pq_sendbyte(buf, number);
+}
+
 /* What follows the name in a key, cut. */
 static void
 send_value(StringInfo buf, const SampleKey *key, int name_len)
 {
 	int			len = Min(key->len - name_len, ATTRIBUTE_STATISTIC_BYTES);
 
-	pq_sendint16(buf, len);
+	send_number(buf, len);
 	pq_sendbytes(buf, (const char *) key->bytes + name_len, len);
 }
 
@@ -316,7 +325,7 @@ send_common_values(StringInfo buf, const SampleName *name, const SampleKey *keys
 		limit /= 2;				/* the other half is for the histogram */
 	while (n < name->nkeys && n < limit && (all || common[n]->row > 1))
 	{
-		pq_sendint32(buf, common[n]->row);
+		send_number(buf, common[n]->row);
 		send_value(buf, common[n], name->len);
 		sent[common[n] - keys] = true;
 		n++;
@@ -374,9 +383,9 @@ send_histogram(StringInfo buf, const SampleName *name, const SampleKey *keys,
 		if (before + rows < total * (nbuckets + 1) / limit && i + 1 < nothers &&
 			value_class(key, name->len) == value_class(others[i + 1], name->len))
 			continue;
-		pq_sendint32(buf, rows);
-		pq_sendint32(buf, different);
-		pq_sendint32(buf, single);
+		send_number(buf, rows);
+		send_number(buf, different);
+		send_number(buf, single);
 		send_value(buf, others[first], name->len);
 		send_value(buf, key, name->len);
 		before += rows;
@@ -402,11 +411,11 @@ send_name(StringInfo buf, const SampleName *name, const SampleKey *keys, uint32 
 	initStringInfo(&histogram);
 	nvalues = send_common_values(&values, name, keys, limit, sent);
 	nbuckets = send_histogram(&histogram, name, keys, limit - nvalues, sent);
-	pq_sendint16(buf, name->len);
+	send_number(buf, name->len);
 	pq_sendbytes(buf, (const char *) keys[0].bytes, name->len);
-	pq_sendint32(buf, name->rows);
-	pq_sendint16(buf, nvalues);
-	pq_sendint16(buf, nbuckets);
+	send_number(buf, name->rows);
+	send_number(buf, nvalues);
+	send_number(buf, nbuckets);
 	pq_sendbytes(buf, values.data, values.len);
 	pq_sendbytes(buf, histogram.data, histogram.len);
 	pfree(values.data);
