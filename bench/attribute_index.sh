@@ -40,7 +40,11 @@ DROP TABLE drawn;
 CREATE TABLE products AS SELECT * FROM everything WHERE id <= :rows;
 CREATE TABLE products_core AS SELECT * FROM products;
 CREATE TABLE products_irregular AS
-	SELECT id, CASE WHEN id % 100 > 0 THEN specs WHEN id % 300 > 0 THEN jsonb_set(specs, '{0,v}', '{"from": 1, "to": 2}') ELSE jsonb_set(specs, '{0,k}', jsonb_build_array(specs #> '{0,k}', 'other')) END AS specs FROM products;
+	SELECT id, CASE WHEN id % 100 > 0 THEN specs ELSE CASE id / 100 % 4
+		WHEN 0 THEN jsonb_set(specs, '{0,v}', '{"from": 1, "to": 2}')
+		WHEN 1 THEN jsonb_set(specs, '{0,k}', jsonb_build_array(specs #> '{0,k}', 'other'))
+		WHEN 2 THEN jsonb_set(specs, '{0,v}', jsonb_build_array(jsonb_build_array(specs #> '{0,v}')))
+		ELSE jsonb_set(specs, '{0}', jsonb_build_array(specs -> 0)) END END AS specs FROM products;
 CREATE TABLE stage AS SELECT * FROM everything WHERE id > :rows;
 DROP TABLE everything;
 SQL

@@ -52,6 +52,9 @@ CREATE FUNCTION an_element(k text, v text) RETURNS text LANGUAGE sql
 				 ELSE to_json(k) || ': ' || pick('["a", "b"]', '["a"]', '["b", "a"]', '["a", ["b"]]', '[["a"]]', '[]', '1', 'null', 'true', '{"a": 1}', '["a", 1]') END,
 			CASE WHEN chance(0.9) THEN to_json(v) || ': ' || a_value() END,
 			CASE WHEN chance(0.2) THEN '"u": ' || a_scalar() END) || '}'
+		WHEN chance(0.2) THEN format('[{%s: "b", %s: %s}, [{%1$s: ["a", "c"], %2$s: %s}]]', to_json(k), to_json(v), a_value(), a_value())
+		-- too many for every name to be marked with every value
+		WHEN chance(0.1) THEN (SELECT format('[%s]', string_agg(format('{%s: %s, %s: %s}', to_json(k), a_name(), to_json(v), g), ', ')) FROM generate_series(1, 7) g)
 		ELSE pick('1', '"a"', 'null', '{}', '[]', format('{%s: 1}', to_json(v)), format('[{%s: "a", %s: 1}]', to_json(k), to_json(v)),
 				  format('[[{%s: "b", %s: 1}, {%1$s: "a"}]]', to_json(k), to_json(v)), format('[{%s: "c"}, {%1$s: "a", %s: 2}]', to_json(k), to_json(v))) END;
 

@@ -186,7 +186,7 @@ key_ranges_leave_measures(KeyRanges *ranges)
 
 	ranges_append(&others, bytes_of(KEY_MISSING), bytes_of(KEY_NUMBER));
 	ranges_append(&others, bytes_of(KEY_STRING), bytes_copy(digits, sizeof(digits), false));
-	ranges_append(&others, bytes_copy(behind, sizeof(behind), false), bytes_of(KEY_OBJECT));
+	ranges_append(&others, bytes_copy(behind, sizeof(behind), false), bytes_of(KEY_ARRAY));
 	key_ranges_intersect(ranges, &others);
 }
 
@@ -339,14 +339,25 @@ attribute_test_add_missing(AttributeTest *test)
 	test->scalars = scalars;
 }
 
-/* The value is an object; not any is. */
+/* Members of arrays that are no scalars. */
+static KeyRanges *
+make_container_ranges(void)
+{
+	KeyRanges  *ranges = palloc0(sizeof(KeyRanges));
+
+	key_ranges_add_key(ranges, KEY_OBJECT);
+	return ranges;
+}
+
+/* The value is an object, or an array that has one; not any does. */
 AttributeTest *
 attribute_test_object(void)
 {
 	AttributeTest *test = make_test();
 
 	test->objects = true;
-	test->objects_exact = false;
+	test->members = list_make1(make_container_ranges());
+	test->objects_exact = test->arrays_exact = false;
 	return test;
 }
 
@@ -357,7 +368,7 @@ attribute_test_none(void)
 	return make_test();
 }
 
-/* The value is an array that has all members of this one. */
+/* The value is an array that has all members of this one, or it has this one. */
 AttributeTest *
 attribute_test_contains_array(const JsonbValue *array)
 {
@@ -370,12 +381,15 @@ attribute_test_contains_array(const JsonbValue *array)
 	walk_begin(&walk, array->val.binary.data);
 	while (walk_next(&walk, NULL, &member))
 	{
-		AttributeTest *equal;
+		KeyRanges  *ranges = make_container_ranges();
 
-		if (member.type == jbvBinary)
-			return attribute_test_none();
-		equal = attribute_test_compare(TEST_OPERATOR_EQ, &member, KEY_ORDER_BYTES);
-		test->members = list_concat(test->members, equal->members);
+		if (member.type != jbvBinary)
+		{
+			AttributeTest *equal = attribute_test_compare(TEST_OPERATOR_EQ, &member, KEY_ORDER_BYTES);
+
+			key_ranges_add(ranges, &equal->scalars);
+		}
+		test->members = lappend(test->members, ranges);
 	}
 	return test;
 }

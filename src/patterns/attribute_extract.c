@@ -3,18 +3,18 @@
  *		The keys that a document has in an attribute index.
  *
  * A regular element, an object with a string as its name in the array at the
- * path, has the key of its name and value.  Objects have one key for all of them,
- * a flat array of scalars has one for each member.  Where one of these is a
- * measure the name alone is another key, by which a wide range is found without
- * all of its values.
+ * path, has the key of its name and value.  Objects have one key for all of them.
+ * An array has one for each scalar in it, and one for all that are not.  Where a
+ * scalar is a measure the name alone is another key, by which a wide range is
+ * found without all of its values.
  *
- * Whatever else a condition may find a name in has that name's marker: a deeper
- * array, elements in arrays of arrays, an object in the place of the array,
- * arrays on the way to it.  Conditions treat a marker as "perhaps", so that
- * irregular documents are looked at, but only for the names that are in them.
- * If the name is irregular, being one of an array, but the value is not, the
- * marker has the value behind it: in other cases the value that is compared may
- * be another element's.
+ * Whatever else a condition may find a name in has that name's marker: names in
+ * an array, elements in arrays of arrays, an object in the place of the array,
+ * arrays on the way to it.  Conditions treat a marker as "perhaps", so that such
+ * documents are looked at, but only for the names that are in them.  Behind the
+ * marker is a value that may be compared together with the name; of elements in
+ * an array that is every one of them, since jsonpath takes their fields apart.
+ * If they are too many the marker stands alone.
  *
  * Elements in which no name can be found have no keys.
  */
@@ -26,6 +26,9 @@
 
 /* So many keys are put in order while they are made; more of them are sorted. */
 #define MAX_INSERTED_KEYS 32
+
+/* If an irregular element has more names and values than this, names are marked alone. */
+#define MAX_MARKED_VALUES 32
 
 /* Growable list of keys. */
 typedef struct KeyList
@@ -69,89 +72,85 @@ add_key(KeyList *list, const KeyBuffer *key)
 /* What all keys of an element begin with. */
 typedef struct KeyStart
 {
-	KeyBuffer	bytes;			/* the name, and the marker's byte behind one of several */
+	KeyBuffer	bytes;			/* the name, and KEY_IRREGULAR if it is that */
 	bool		regular;
 } KeyStart;
 
-/* Add what the keys begin with and a type, but no value. */
 static void
-add_simple(KeyList *list, const KeyStart *start, uint8 type)
+start_keys(KeyStart *start, const JsonbValue *name, bool regular)
+{
+	start->bytes.len = 0;
+	start->regular = regular;
+	key_add_name(&start->bytes, name->val.string.val, name->val.string.len);
+	if (!regular)
+		key_add_byte(&start->bytes, KEY_IRREGULAR);
+}
+
+/* Begin a key.  Where the element is irregular, being a member does not matter. */
+static void
+start_key(KeyBuffer *key, const KeyStart *start, bool member)
+{
+	key->len = start->bytes.len;
+	memcpy(key->bytes, start->bytes.bytes, start->bytes.len);
+	if (member && start->regular)
+		key_add_byte(key, KEY_MEMBER);
+}
+
+/* Add a key that ends with a type. */
+static void
+add_type(KeyList *list, const KeyStart *start, bool member, uint8 type)
 {
 	KeyBuffer	key;
 
-	key.len = start->bytes.len;
-	memcpy(key.bytes, start->bytes.bytes, start->bytes.len);
+	start_key(&key, start, member);
 	key_add_byte(&key, type);
 	add_key(list, &key);
 }
 
-/* Add the marker of a value that has no key. */
 static void
-add_irregular(KeyList *list, const KeyStart *start)
-{
-	if (start->regular)
-		add_simple(list, start, KEY_IRREGULAR);
-	else
-		add_key(list, &start->bytes);
-}
-
-/* Add a scalar; if it is irregular anyway, being a member does not matter. */
-static void
-add_scalar(KeyList *list, const KeyStart *start, const JsonbValue *value, bool member)
+add_scalar(KeyList *list, const KeyStart *start, bool member, const JsonbValue *value)
 {
 	KeyBuffer	key;
 	int			ordered;
 
-	key.len = start->bytes.len;
-	memcpy(key.bytes, start->bytes.bytes, start->bytes.len);
-	if (member && start->regular)
-		key_add_byte(&key, KEY_MEMBER);
+	start_key(&key, start, member);
 	if (key_add_value(&key, value, &ordered))
 		add_key(list, &key);
+	else if (start->regular)
+		add_type(list, start, false, KEY_IRREGULAR);
 	else
-		add_irregular(list, start);
+		add_key(list, &start->bytes);
 }
 
-/* Does the array have a member of which this is true? */
 static bool
-has_member(const JsonbValue *array, bool (*test) (const JsonbValue *value))
+has_measure(const JsonbValue *array)
 {
 	JsonbWalk	walk;
 	JsonbValue	member;
 
 	walk_begin(&walk, array->val.binary.data);
 	while (walk_next(&walk, NULL, &member))
-		if (test(&member))
+		if (value_is_measure(&member))
 			return true;
 	return false;
 }
 
-static bool
-is_container(const JsonbValue *value)
-{
-	return value->type == jbvBinary;
-}
-
-static bool
-is_measure(const JsonbValue *value)
-{
-	return value_is_measure(value);
-}
-
-/* The keys of a flat array that is not empty. */
 static void
 add_members(KeyList *list, const KeyStart *start, const JsonbValue *array)
 {
 	JsonbWalk	walk;
 	JsonbValue	member;
 
-	if (start->regular && has_member(array, is_measure))
+	if (start->regular && has_measure(array))
 		add_key(list, &start->bytes);
 	walk_begin(&walk, array->val.binary.data);
 	while (walk_next(&walk, NULL, &member))
 	{
 		CHECK_FOR_INTERRUPTS();
-		add_scalar(list, start, &member, true);
+		if (member.type == jbvBinary)
+			add_type(list, start, true, KEY_OBJECT);
+		else
+			add_scalar(list, start, true, &member);
 	}
 }
 
@@ -160,102 +159,105 @@ static void
 add_value(KeyList *list, const KeyStart *start, const JsonbValue *value)
 {
 	if (value == NULL)
-		add_simple(list, start, KEY_MISSING);
+		add_type(list, start, false, KEY_MISSING);
 	else if (value->type != jbvBinary)
 	{
 		if (start->regular && value_is_measure(value))
 			add_key(list, &start->bytes);
-		add_scalar(list, start, value, false);
+		add_scalar(list, start, false, value);
 	}
 	else if (!value_is_array(value))
-		add_simple(list, start, KEY_OBJECT);
+		add_type(list, start, false, KEY_OBJECT);
 	else if (value_count(value) == 0)
-		add_simple(list, start, KEY_ARRAY);
-	else if (has_member(value, is_container))
-		add_irregular(list, start);
+		add_type(list, start, false, KEY_ARRAY);
 	else
 		add_members(list, start, value);
 }
 
-/* One of several names, with the value. */
-static void
-add_one_name(KeyList *list, const JsonbValue *name, const JsonbValue *value)
+/* Names and values that may be compared together. */
+typedef struct Irregular
 {
-	KeyStart	start;
+	uint32		nnames;
+	uint32		maxnames;
+	JsonbValue *names;
+	uint32		nvalues;
+	uint32		maxvalues;
+	JsonbValue *values;
+	bool		missing;		/* an element has no value */
+} Irregular;
 
-	start.bytes.len = 0;
-	start.regular = false;
-	key_add_name(&start.bytes, name->val.string.val, name->val.string.len);
-	key_add_byte(&start.bytes, KEY_IRREGULAR);
-	add_value(list, &start, value);
-}
-
-/* All names in arrays, each with the value. */
+/* Collect the name, or all names in arrays, that a key field holds. */
 static void
-add_names(KeyList *list, const JsonbValue *names, const JsonbValue *value)
-{
-	JsonbWalk	walk;
-	JsonbValue	inner;
-
-	check_stack_depth();
-	if (!value_is_array(names))
-		return;
-	walk_begin(&walk, names->val.binary.data);
-	while (walk_next(&walk, NULL, &inner))
-	{
-		CHECK_FOR_INTERRUPTS();
-		if (inner.type == jbvString)
-			add_one_name(list, &inner, value);
-		else
-			add_names(list, &inner, value);
-	}
-}
-
-static void
-add_marker(KeyList *list, const JsonbValue *name)
-{
-	KeyBuffer	key;
-
-	key.len = 0;
-	key_add_name(&key, name->val.string.val, name->val.string.len);
-	key_add_byte(&key, KEY_IRREGULAR);
-	add_key(list, &key);
-}
-
-/* Mark the name, or all names in arrays, that a key field holds. */
-static void
-mark_names(KeyList *list, const JsonbValue *name)
+collect_names(Irregular *irregular, const JsonbValue *name)
 {
 	JsonbWalk	walk;
 	JsonbValue	inner;
 
 	check_stack_depth();
+	CHECK_FOR_INTERRUPTS();
 	if (name->type == jbvString)
-		add_marker(list, name);
+	{
+		irregular->names = array_reserve(irregular->names, irregular->nnames,
+										 &irregular->maxnames, sizeof(JsonbValue));
+		irregular->names[irregular->nnames++] = *name;
+	}
 	else if (value_is_array(name))
 	{
 		walk_begin(&walk, name->val.binary.data);
 		while (walk_next(&walk, NULL, &inner))
-			mark_names(list, &inner);
+			collect_names(irregular, &inner);
 	}
 }
 
-/* Mark the names of an object, or of all objects in arrays, that is in an unexpected place. */
+/* Collect what an object has, or all objects in arrays. */
 static void
-mark_elements(KeyList *list, const JsonbValue *value)
+collect_elements(Irregular *irregular, const AttributeOptions *options, const JsonbValue *value)
 {
 	JsonbWalk	walk;
 	JsonbValue	inner;
 
 	check_stack_depth();
+	CHECK_FOR_INTERRUPTS();
 	if (value_is_array(value))
 	{
 		walk_begin(&walk, value->val.binary.data);
 		while (walk_next(&walk, NULL, &inner))
-			mark_elements(list, &inner);
+			collect_elements(irregular, options, &inner);
+		return;
 	}
-	else if (value_get(value, list->options->key, list->options->key_len, &inner))
-		mark_names(list, &inner);
+	if (value_get(value, options->key, options->key_len, &inner))
+		collect_names(irregular, &inner);
+	if (!value_get(value, options->value, options->value_len, &inner))
+		irregular->missing = true;
+	else
+	{
+		irregular->values = array_reserve(irregular->values, irregular->nvalues,
+										  &irregular->maxvalues, sizeof(JsonbValue));
+		irregular->values[irregular->nvalues++] = inner;
+	}
+}
+
+/* Mark the names that are in an unexpected form or place, each with all values. */
+static void
+mark_elements(KeyList *list, const JsonbValue *value)
+{
+	Irregular	irregular = {0};
+	KeyStart	start;
+
+	collect_elements(&irregular, list->options, value);
+	for (uint32 i = 0; i < irregular.nnames; i++)
+	{
+		start_keys(&start, &irregular.names[i], false);
+		if ((uint64) irregular.nnames * irregular.nvalues > MAX_MARKED_VALUES)
+		{
+			add_key(list, &start.bytes);
+			continue;
+		}
+		if (irregular.missing)
+			add_value(list, &start, NULL);
+		for (uint32 j = 0; j < irregular.nvalues; j++)
+			add_value(list, &start, &irregular.values[j]);
+	}
 }
 
 /* The keys of an object in the array at the path. */
@@ -264,23 +266,19 @@ add_element(KeyList *list, const JsonbValue *element)
 {
 	const AttributeOptions *options = list->options;
 	JsonbValue	name;
-	JsonbValue	field;
-	const JsonbValue *value = NULL;
+	JsonbValue	value;
 	KeyStart	start;
 
 	if (!value_get(element, options->key, options->key_len, &name))
 		return;
-	if (value_get(element, options->value, options->value_len, &field))
-		value = &field;
 	if (name.type != jbvString)
 	{
-		add_names(list, &name, value);
+		mark_elements(list, element);
 		return;
 	}
-	start.bytes.len = 0;
-	start.regular = true;
-	key_add_name(&start.bytes, name.val.string.val, name.val.string.len);
-	add_value(list, &start, value);
+	start_keys(&start, &name, true);
+	add_value(list, &start,
+			  value_get(element, options->value, options->value_len, &value) ? &value : NULL);
 }
 
 static void
@@ -311,10 +309,16 @@ follow_path(KeyList *list, const JsonbValue *value, int step, bool regular)
 	check_stack_depth();
 	if (step == path->nsteps)
 	{
-		if (regular && value_is_array(value))
+		if (!value_is_array(value))
+			mark_elements(list, value);
+		else if (regular)
 			add_elements(list, value);
 		else
-			mark_elements(list, value);
+		{
+			walk_begin(&walk, value->val.binary.data);
+			while (walk_next(&walk, NULL, &inner))
+				mark_elements(list, &inner);
+		}
 	}
 	else if (value_is_array(value))
 	{

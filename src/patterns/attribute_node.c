@@ -296,7 +296,7 @@ coarse_node(const NodeBuild *build, const AttributeElement *element, const Named
 	if (members == NULL)
 	{
 		key_ranges_add_types(&others, KEY_ARRAY, KEY_MEMBER);
-		key_ranges_add_types(&other_members, KEY_MISSING, KEY_OBJECT);
+		key_ranges_add_types(&other_members, KEY_NULL, KEY_ARRAY);
 	}
 	else
 		key_ranges_add(&other_members, members);
@@ -349,10 +349,7 @@ marked_value_node(const NodeBuild *build, const AttributeElement *element, const
 	if (members != NULL)
 		key_ranges_add(&values, members);
 	else
-	{
-		key_ranges_add_types(&values, KEY_NULL, KEY_OBJECT);
-		key_ranges_add_types(&values, KEY_ARRAY, KEY_MEMBER);
-	}
+		key_ranges_add_types(&values, KEY_NULL, KEY_MEMBER);
 	key_ranges_add_behind(&marked, KEY_IRREGULAR, &values);
 	return attribute_node_or(type_node(build, KEY_IRREGULAR, false),
 							 ranges_node(build, false, &marked, false));
