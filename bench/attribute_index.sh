@@ -118,10 +118,23 @@ search "equal" "$(match color '"color4"')" "specs @> '[{\"k\": \"color\", \"v\":
 for bound in 97.5 65 20; do
 	search "range" "$(match screen_size "{\"\$gte\": $bound}")" "$(size $bound)" "specs @@ '#(k = \"screen_size\" and v >= $bound)'::jsquery"
 done
-search "equal and range" \
-	'specs @~ '\''{"$all": [{"$elemMatch": {"k": "color", "v": "color4"}}, {"$elemMatch": {"k": "voltage", "v": {"$gte": 18}}}]}'\' \
-	"specs @> '[{\"k\": \"color\", \"v\": \"color4\"}]' AND $(path voltage '>= 18')" \
-	"specs @@ '#(k = \"color\" and v = \"color4\") and #(k = \"voltage\" and v >= 18)'::jsquery"
+# NAME VALUE NAME BOUND: an equality and a range in one condition, the three beside each other
+conjunction()
+{
+	local ours core ours_only="specs @~ '{\"\$all\": [{\"\$elemMatch\": {\"k\": \"$1\", \"v\": \"$2\"}}, {\"\$elemMatch\": {\"k\": \"$3\", \"v\": {\"\$gte\": $4}}}]}'"
+	ours=$(warm "$(rows_of products "$ours_only")")
+	core=$(warm "$(rows_of products_core "specs @> '[{\"k\": \"$1\", \"v\": \"$2\"}]' AND $(path "$3" ">= $4")")")
+	printf '%-45s %-12s %8.2f ms   %-16s %8.2f ms' \
+		"equal and range: $(found "$(match "$1" "\"$2\"")") and $(found "$(match "$3" "{\"\$gte\": $4}")"): $(found "$ours_only") rows" "@~" "$ours" "jsonb_path_ops" "$core"
+	[ -z "$jsquery" ] || printf '   %-8s %8.2f ms' jsquery "$(warm "$(rows_of products_core "specs @@ '#(k = \"$1\" and v = \"$2\") and #(k = \"$3\" and v >= $4)'::jsquery")")"
+	echo
+}
+
+both='specs @~ '\''{"$all": [{"$elemMatch": {"k": "color", "v": "color4"}}, {"$elemMatch": {"k": "voltage", "v": {"$gte": 18}}}]}'\'
+conjunction color color4 voltage 18
+for equal in brand/brand40 brand/brand0 color/color20 color/color4 color/color1 color/color0; do
+	for bound in 99.9 97.5 65 20 6; do conjunction "${equal%/*}" "${equal#*/}" screen_size "$bound"; done
+done
 
 for bound in 97.5 65 20; do
 	compare_warm "range, both by the attribute index" "@~" "$(rows_of products "$(match screen_size "{\"\$gte\": $bound}")")" "@?" "$(rows_of products "$(size $bound)")"
@@ -129,7 +142,10 @@ done
 for bound in 97.5 65 20; do
 	compare_warm "range, 1 % of the documents irregular" "irregular" "$(rows_of products_irregular "$(match screen_size "{\"\$gte\": $bound}")")" "regular" "$(rows_of products "$(match screen_size "{\"\$gte\": $bound}")")"
 done
-compare_warm "equal, 1 % of the documents irregular" "irregular" "$(rows_of products_irregular "$(match color '"color4"')")" "regular" "$(rows_of products "$(match color '"color4"')")"
+for equal in brand/brand40 color/color4; do
+	compare_warm "equal, 1 % of the documents irregular" "irregular" "$(rows_of products_irregular "$(match "${equal%/*}" "\"${equal#*/}\"")")" "regular" "$(rows_of products "$(match "${equal%/*}" "\"${equal#*/}\"")")"
+done
+compare_warm "both, 1 % of the documents irregular" "irregular" "$(rows_of products_irregular "$both")" "regular" "$(rows_of products "$both")"
 
 # 20,000 rows, which are taken back again
 inserts() { echo "DO \$\$ BEGIN INSERT INTO $1 SELECT * FROM stage; $2 RAISE ''; EXCEPTION WHEN raise_exception THEN END \$\$"; }

@@ -27,6 +27,11 @@ is($node->safe_psql('shop', $query), $rows, 'a range');
 my $plan = "EXPLAIN $query";
 like($node->safe_psql('shop', $plan), qr/Bitmap Heap Scan on products .* rows=(19\d|20\d) .*products_specs/s, 'by the index, and as many rows as there are');
 
+# The index finds its statistics: the wide range's rows are not collected, the one with the serial is looked at.
+my $conjunction = q{EXPLAIN (ANALYZE, TIMING OFF) SELECT FROM products WHERE doc OPERATOR(ext.@~) '{"the specs": {"$all": [{"$elemMatch": {"name": "serial", "is": "S5"}}, {"$elemMatch": {"name": "size", "is": {"$gte": 10}}}]}}'};
+my $looked = qr/Bitmap Heap Scan on products .*\(actual rows=0.*Rows Removed by Index Recheck: 1\n/s;
+like($node->safe_psql('shop', $conjunction), $looked, 'an equality and a wide range');
+
 # An ordinary index and ordinary statistics: everything comes back from a dump.
 my $dump = $node->basedir . '/shop.dump';
 $node->safe_psql('postgres', 'CREATE DATABASE copy');
@@ -37,6 +42,7 @@ is($node->safe_psql('copy', $objects), $node->safe_psql('shop', $objects), 'the 
 $node->safe_psql('copy', 'ANALYZE products');
 is($node->safe_psql('copy', $query), $rows, 'the same rows');
 like($node->safe_psql('copy', $plan), qr/Bitmap Heap Scan on products .* rows=(19\d|20\d) .*products_specs/s, 'in the same way');
+like($node->safe_psql('copy', $conjunction), $looked, 'with the statistics');
 is($node->safe_psql('copy', q{SELECT ext.drop_attribute_index('products', 'doc', '{the specs}'), count(*) FROM pg_statistic_ext}), 't|1', 'and found again to be dropped');
 
 # On a standby, with entries that are still pending.
@@ -48,6 +54,7 @@ $node->safe_psql('shop', q{INSERT INTO products SELECT g, jsonb_build_object('th
 $node->wait_for_catchup($standby);
 is($standby->safe_psql('shop', $query), '210|2098955', 'the standby has the new rows');
 like($standby->safe_psql('shop', $plan), qr/products_specs/, 'by the index');
+like($standby->safe_psql('shop', $conjunction), $looked, 'with the statistics');
 $standby->stop;
 
 # In each encoding the index answers as a scan does, strings' order included:
