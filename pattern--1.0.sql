@@ -214,7 +214,7 @@ CREATE FUNCTION attribute_terms(value jsonb, path text, key text, value_name tex
 	AS 'MODULE_PATHNAME', 'pattern_attribute_terms' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 
 COMMENT ON FUNCTION attribute_terms(jsonb, text, text, text) IS
-'for CREATE STATISTICS: the attributes at a dotted path, or of the value itself if it is empty, with the fields that hold names and values; the estimates of @~ are made of it';
+'for CREATE STATISTICS: the attributes at a dotted path, or of the value itself if it is empty, with the fields that hold names and values; the estimates of @~ are made of it, and an index that names the statistics chooses ranges by them';
 
 CREATE FUNCTION attribute_selectivity(internal, oid, internal, integer) RETURNS double precision
 	AS 'MODULE_PATHNAME', 'pattern_attribute_selectivity' LANGUAGE C STABLE STRICT PARALLEL SAFE;
@@ -237,7 +237,7 @@ CREATE OPERATOR CLASS jsonb_attribute_ops FOR TYPE jsonb USING gin AS
 	STORAGE bytea;
 
 COMMENT ON OPERATOR CLASS jsonb_attribute_ops USING gin IS
-'attributes {k, v} in the array at an option''s path: equality, ranges, prefixes, existence by @~, @? and @@';
+'attributes {k, v} in the array at an option''s path: equality, ranges, prefixes, existence by @~, @? and @@; options path, key, value, and statistics by which ranges are chosen';
 
 CREATE OPERATOR CLASS jsonb_attribute_contains_ops FOR TYPE jsonb USING gin AS
 	OPERATOR 1 @~ (jsonb, jsonb),

@@ -9,9 +9,9 @@
  * common part of sets, and a single key is a range up to itself with one more
  * zero byte.
  *
- * An array of scalars passes a test if one of its members does, and several
- * tests if each finds some member; the languages agree on that.  So a test has
- * ranges for arrays' members apart.
+ * An array passes a test if one of its members does, and several tests if each
+ * finds some member; the languages agree on that.  So a test has ranges for
+ * arrays' members apart.
  *
  * Elements are kept as alternatives, a list of which each asks for a name and
  * tests; AND and OR distribute.  attribute_node.c makes entries of them.

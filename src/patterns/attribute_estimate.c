@@ -12,17 +12,12 @@
  */
 #include "postgres.h"
 
-#include <math.h>
-
-#include "access/htup_details.h"
 #include "catalog/pg_statistic_ext.h"
-#include "libpq/pqformat.h"
 #include "nodes/makefuncs.h"
 #include "nodes/pathnodes.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/optimizer.h"
 #include "parser/parsetree.h"
-#include "statistics/statistics.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/selfuncs.h"

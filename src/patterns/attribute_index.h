@@ -49,9 +49,9 @@ typedef struct AttributeOptions
 #define KEY_STRING			0x19
 #define KEY_FALSE			0x1A
 #define KEY_TRUE			0x1B
-#define KEY_OBJECT			0x1C	/* any; here all scalars have ended */
+#define KEY_OBJECT			0x1C	/* any, or an array in an array; here all scalars have ended */
 #define KEY_ARRAY			0x1D	/* an empty one */
-#define KEY_MEMBER			0x1E	/* of a flat array; its own byte follows */
+#define KEY_MEMBER			0x1E	/* of an array; its own byte follows */
 #define KEY_ARRAY_END		0x1F
 #define KEY_IRREGULAR		0x1F	/* the marker: look at the document; perhaps a value follows */
 #define KEY_NAME			0x20	/* the first byte of a name, at least */
