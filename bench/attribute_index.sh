@@ -81,20 +81,27 @@ show_build "build and size: create_attribute_index" "$(build products_specs "SEL
 run -c "SELECT create_attribute_index('products_irregular', 'specs')" > /dev/null
 for table in products products_core products_irregular; do run -c "VACUUM ANALYZE $table"; done
 
-# Milliseconds of a statement that has been run before: what it reads is in memory.
-warm()
+# Milliseconds of runs of a statement that has been run before: what it reads is in memory.
+times_of()
 {
 	{
 		printf '%s\n' 'SET jit = off;' 'SET max_parallel_workers_per_gather = 0;' "$1;" "$1;" '\timing on'
 		for ((i = 0; i < ${RUNS:-9}; i++)); do printf '%s;\n' "$1"; done
-	} | run | awk '$1 == "Time:" { print $2 }' | median
+	} | run | awk '$1 == "Time:" { print $2 }'
 }
+warm() { times_of "$1" | median; }
 
-# TITLE, A and its statement, B and its statement: each by itself, since together the tables are larger than most caches
+# TITLE, A and its statement, B and its statement: in turn, but several runs of one before those of the other,
+# since together the tables are larger than most caches
 compare_warm()
 {
-	awk -v title="$1" -v a="$2" -v b="$4" -v x="$(warm "$3")" -v y="$(warm "$5")" \
-		'BEGIN { printf "%-45s %-12s %8.2f ms   %-16s %8.2f ms   %6.1f times\n", title, a, x, b, y, y / x }'
+	local a_times='' b_times='' turn
+	for ((turn = 0; turn < 3; turn++)); do
+		a_times+=$(times_of "$3")$'\n'
+		b_times+=$(times_of "$5")$'\n'
+	done
+	awk -v title="$1" -v a="$2" -v b="$4" -v x="$(printf %s "$a_times" | median)" -v y="$(printf %s "$b_times" | median)" \
+		'BEGIN { printf "%-45s %-12s %8.2f ms   %-16s %8.2f ms   %6.2f times\n", title, a, x, b, y, y / x }'
 }
 
 # the rows themselves are fetched, as a search does

@@ -54,7 +54,7 @@ CREATE FUNCTION an_element(k text, v text) RETURNS text LANGUAGE sql
 			CASE WHEN chance(0.2) THEN '"u": ' || a_scalar() END) || '}'
 		WHEN chance(0.2) THEN format('[{%s: "b", %s: %s}, [{%1$s: ["a", "c"], %2$s: %s}]]', to_json(k), to_json(v), a_value(), a_value())
 		-- too many for every name to be marked with every value
-		WHEN chance(0.1) THEN (SELECT format('[%s]', string_agg(format('{%s: %s, %s: %s}', to_json(k), a_name(), to_json(v), g), ', ')) FROM generate_series(1, 7) g)
+		WHEN chance(0.1) THEN (SELECT format('[%s]', string_agg(format('{%s: %s, %s: %s}', to_json(k), a_name(), to_json(v), g), ', ')) FROM generate_series(1, 9) g)
 		ELSE pick('1', '"a"', 'null', '{}', '[]', format('{%s: 1}', to_json(v)), format('[{%s: "a", %s: 1}]', to_json(k), to_json(v)),
 				  format('[[{%s: "b", %s: 1}, {%1$s: "a"}]]', to_json(k), to_json(v)), format('[{%s: "c"}, {%1$s: "a", %s: 2}]', to_json(k), to_json(v))) END;
 

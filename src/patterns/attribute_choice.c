@@ -20,9 +20,9 @@
  * the entry of a name.  Measured with bench/attribute_index.sh, and then more for
  * reading than it takes in memory.
  */
-#define COST_READ	12.0
+#define COST_READ	9.0
 #define COST_LOOK	6.0
-#define COST_SKIP	0.03
+#define COST_SKIP	0.02
 
 /* A part of a conjunction. */
 typedef struct Part

@@ -27,8 +27,8 @@
 /* So many keys are put in order while they are made; more of them are sorted. */
 #define MAX_INSERTED_KEYS 32
 
-/* If an irregular element has more names and values than this, names are marked alone. */
-#define MAX_MARKED_VALUES 32
+/* If names and values of irregular elements make more keys than this, names are marked alone. */
+#define MAX_MARKED_VALUES 64
 
 /* Growable list of keys. */
 typedef struct KeyList
@@ -183,6 +183,7 @@ typedef struct Irregular
 	uint32		nvalues;
 	uint32		maxvalues;
 	JsonbValue *values;
+	uint64		nscalars;		/* values, or members of them */
 	bool		missing;		/* an element has no value */
 } Irregular;
 
@@ -234,6 +235,7 @@ collect_elements(Irregular *irregular, const AttributeOptions *options, const Js
 		irregular->values = array_reserve(irregular->values, irregular->nvalues,
 										  &irregular->maxvalues, sizeof(JsonbValue));
 		irregular->values[irregular->nvalues++] = inner;
+		irregular->nscalars += value_is_array(&inner) ? value_count(&inner) : 1;
 	}
 }
 
@@ -248,7 +250,7 @@ mark_elements(KeyList *list, const JsonbValue *value)
 	for (uint32 i = 0; i < irregular.nnames; i++)
 	{
 		start_keys(&start, &irregular.names[i], false);
-		if ((uint64) irregular.nnames * irregular.nvalues > MAX_MARKED_VALUES)
+		if (irregular.nnames * irregular.nscalars > MAX_MARKED_VALUES)
 		{
 			add_key(list, &start.bytes);
 			continue;
