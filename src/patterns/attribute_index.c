@@ -307,6 +307,13 @@ pattern_attribute_index_partial(PG_FUNCTION_ARGS)
 									  entry->high.bytes, entry->high.len) < 0 ? 0 : 1);
 }
 
+/* Is it one whose bytes follow a single one of length?  A pointer to a TOAST table looks alike. */
+static inline bool
+is_short(const bytea *bytes)
+{
+	return VARATT_IS_SHORT(bytes) && !VARATT_IS_EXTERNAL(bytes);
+}
+
 /*
  * compare; building an index is mostly this, and waiting for memory.  Nearly all
  * keys have a short header.  None is toasted in an index, but anybody may call.
@@ -317,7 +324,7 @@ pattern_attribute_index_compare(PG_FUNCTION_ARGS)
 	bytea	   *a = (bytea *) PG_GETARG_POINTER(0);
 	bytea	   *b = (bytea *) PG_GETARG_POINTER(1);
 
-	if (likely(VARATT_IS_SHORT(a) && VARATT_IS_SHORT(b)))
+	if (likely(is_short(a) && is_short(b)))
 		PG_RETURN_INT32(key_bytes_compare((uint8 *) VARDATA_SHORT(a), VARSIZE_SHORT(a) - VARHDRSZ_SHORT,
 										  (uint8 *) VARDATA_SHORT(b), VARSIZE_SHORT(b) - VARHDRSZ_SHORT));
 	a = pg_detoast_datum_packed(a);
