@@ -37,6 +37,13 @@ SELECT DISTINCT ON (n) n FROM (
 SELECT count(*) > 6000 AS many, count(*) FILTER (WHERE key <= last) AS wrong
 FROM (SELECT key, lag(key) OVER (ORDER BY n) AS last FROM (SELECT n, attribute_key('k', to_jsonb(n)) AS key FROM number) s) s;
 
+-- and so does the order of values, which reads short whole numbers in the same way
+SELECT count(*) > 6000 AS many,
+	count(*) FILTER (WHERE NOT doc_match(to_jsonb(n), jsonb_build_object('$gt', last)) OR doc_match(to_jsonb(last), jsonb_build_object('$gte', n))) AS wrong_order,
+	count(*) FILTER (WHERE doc_match(to_jsonb(n), '{"$type": "int"}') <> (n = trunc(n) AND n BETWEEN -2147483648 AND 2147483647)) AS wrong_int,
+	count(*) FILTER (WHERE doc_match(to_jsonb(n), '{"$type": "double"}') <> (n <> trunc(n) OR n NOT BETWEEN -9223372036854775808 AND 9223372036854775807)) AS wrong_double
+FROM (SELECT n, lag(n) OVER (ORDER BY n) AS last FROM number) s WHERE last IS NOT NULL;
+
 -- numbers that are the same have the same key
 SELECT count(*) FILTER (WHERE attribute_key('k', to_jsonb(n)) <> attribute_key('k', to_jsonb(round(n, least(scale(n) + 10, 16383))))) AS wrong FROM number;
 

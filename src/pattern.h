@@ -83,12 +83,33 @@ extern bool walk_next(JsonbWalk *walk, JsonbValue *key, JsonbValue *value);
 /*
  * jsonb/number.c: arithmetic on jsonb's numbers
  */
+
+/* A number as numeric stores it. */
+typedef struct NumberDigits
+{
+	bool		negative;
+	int			weight;			/* of the first digit, as a power of 10,000 */
+	int			ndigits;		/* 0: the number is zero */
+	const char *digits;			/* int16 each, not aligned */
+} NumberDigits;
+
+static inline int
+number_digit(const NumberDigits *number, int i)
+{
+	int16		digit;
+
+	memcpy(&digit, number->digits + i * sizeof(int16), sizeof(int16));
+	return digit;
+}
+
+extern void number_read(Numeric number, NumberDigits *result);
 extern int	number_compare(Numeric a, Numeric b);
 extern Numeric number_add(Numeric a, Numeric b);
 extern Numeric number_subtract(Numeric a, Numeric b);
 extern Numeric number_multiply(Numeric a, Numeric b);
 extern Numeric number_divide(Numeric a, Numeric b);
 extern bool number_is_zero(Numeric n);
+extern bool number_is_multiple(Numeric a, Numeric b);
 extern Numeric number_truncate(Numeric n);
 extern bool number_to_int64(Numeric n, int64 *result);
 extern Numeric number_trim(Numeric n);

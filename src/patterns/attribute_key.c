@@ -15,9 +15,6 @@
  *
  * What is long is cut.  The hash of the whole stands at the end, where it
  * separates different values and leaves the order of the bytes before it alone.
- *
- * numeric keeps its digits private to core's numeric.c.  read_number is the one
- * place that knows them; sql/attribute_key.sql holds it against numeric_cmp.
  */
 #include "postgres.h"
 
@@ -49,54 +46,6 @@
 
 /* Numeric's base 10,000 digits that hold as many decimal ones as a key does. */
 #define READ_DIGITS			((2 * KEY_NUMBER_LIMIT + 3 + 3) / 4)
-
-/* A number as numeric stores it. */
-typedef struct NumberDigits
-{
-	bool		negative;
-	int			weight;			/* of the first digit, as a power of 10,000 */
-	int			ndigits;		/* 0: the number is zero */
-	const char *digits;			/* int16 each, not aligned */
-} NumberDigits;
-
-static void
-read_number(Numeric number, NumberDigits *result)
-{
-	const char *data = VARDATA_ANY(number);
-	int			len = VARSIZE_ANY_EXHDR(number);
-	uint16		header;
-	int			header_len = sizeof(uint16);
-
-	memcpy(&header, data, sizeof(uint16));
-	if ((header & 0xC000) == 0xC000)
-		elog(ERROR, "unexpected NaN or infinity in jsonb");
-	if ((header & 0xC000) == 0x8000)
-	{
-		/* short: sign, 6 bits of scale, 7 bits of weight */
-		result->negative = (header & 0x2000) != 0;
-		result->weight = (header & 0x3F) - ((header & 0x40) != 0 ? 0x40 : 0);
-	}
-	else
-	{
-		int16		weight;
-
-		memcpy(&weight, data + header_len, sizeof(int16));
-		header_len += sizeof(int16);
-		result->negative = (header & 0xC000) == 0x4000;
-		result->weight = weight;
-	}
-	result->digits = data + header_len;
-	result->ndigits = (len - header_len) / (int) sizeof(int16);
-}
-
-static inline int
-number_digit(const NumberDigits *number, int i)
-{
-	int16		digit;
-
-	memcpy(&digit, number->digits + i * sizeof(int16), sizeof(int16));
-	return digit;
-}
 
 static void
 add_bytes(KeyBuffer *key, const void *bytes, int len)
@@ -165,7 +114,7 @@ add_number(KeyBuffer *key, Numeric n, int *ordered)
 	int			count;
 	int			used;
 
-	read_number(n, &number);
+	number_read(n, &number);
 	if (number.ndigits == 0)
 	{
 		key_add_byte(key, NUMBER_ZERO);
