@@ -419,6 +419,22 @@ COMMENT ON AGGREGATE subset_agg(jsonb, integer, text) IS
 'the first max_size elements by an order such as ''date desc, votes'', equal ones in the order of their arrival; no more than these are held in memory; NULL elements are ignored, [] over none; 22023 if max_size or the order is not the same for all rows of a group';
 
 --
+-- 7. Polymorphic pattern and schema versions: schemas
+--
+
+CREATE FUNCTION doc_validate(doc jsonb, schema jsonb) RETURNS boolean
+AS 'MODULE_PATHNAME', 'pattern_doc_validate'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION doc_validate(jsonb, jsonb) IS
+'does a document, or any value, meet a schema in the dialect of MongoDB''s $jsonSchema: draft 4 and bsonType; 22023 for a malformed schema, with the place, 2201B for a wrong regular expression in it';
+
+CREATE FUNCTION doc_violations(doc jsonb, schema jsonb) RETURNS TABLE (path text, keyword text, message text)
+AS 'MODULE_PATHNAME', 'pattern_doc_violations'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 5;
+COMMENT ON FUNCTION doc_violations(jsonb, jsonb) IS
+'all that is wrong with a document by a schema: the dotted path of what is wrong or missing, empty for the document itself, the keyword that says so, and what it says; no rows for a valid document; errors as of doc_validate';
+
+--
 -- 9. BSON
 --
 

@@ -333,6 +333,25 @@ extern bool regex_match(const Regex *regex, const char *s, int len);
 extern bool regex_prefix(const Regex *regex, const char **prefix, int *len);
 
 /*
+ * document/validate.c: schemas
+ */
+typedef struct Schema Schema;
+
+/* What is wrong with a document. */
+typedef struct Violation
+{
+	char	   *path;			/* dotted; empty: the document itself */
+	const char *keyword;		/* of the schema */
+	char	   *message;		/* what follows the name of the field: "must be ..." */
+} Violation;
+
+extern Schema *schema_compile(const JsonbValue *source);
+extern void schema_allow_field(Schema *schema, const char *name, int len);
+extern bool schema_valid(const Schema *schema, const JsonbValue *value);
+extern List *schema_violations(const Schema *schema, const JsonbValue *value);
+extern char *violations_to_cstring(const List *violations);
+
+/*
  * document/match.c: MongoDB's query language
  */
 typedef struct MatchQuery MatchQuery;

@@ -84,14 +84,15 @@ number_type(Numeric n)
 	return i >= PG_INT32_MIN && i <= PG_INT32_MAX ? MATCH_TYPE_INT : MATCH_TYPE_LONG;
 }
 
-static bool
-test_type(const MatchTest *test, const JsonbValue *value)
+/* Is the value of one of the types, which are MATCH_TYPE_ bits and 1 << value_rank? */
+bool
+match_has_type(uint32 types, const JsonbValue *value)
 {
-	if (test->arg.types & (1 << value_rank(value)))
+	if (types & (1 << value_rank(value)))
 		return true;
 	return value->type == jbvNumeric &&
-		(test->arg.types & (MATCH_TYPE_DOUBLE | MATCH_TYPE_INT | MATCH_TYPE_LONG)) != 0 &&
-		(test->arg.types & number_type(value->val.numeric)) != 0;
+		(types & (MATCH_TYPE_DOUBLE | MATCH_TYPE_INT | MATCH_TYPE_LONG)) != 0 &&
+		(types & number_type(value->val.numeric)) != 0;
 }
 
 /* The number's fraction is cut off; beyond 64 bits there is no remainder. */
@@ -179,7 +180,7 @@ test_value(const MatchTest *test, const JsonbValue *value)
 		case TEST_EXISTS:
 			return true;
 		case TEST_TYPE:
-			return test_type(test, value);
+			return match_has_type(test->arg.types, value);
 		case TEST_SIZE:
 			return value_is_array(value) && value_count(value) == test->arg.size;
 		case TEST_REGEX:
@@ -341,6 +342,8 @@ condition_holds(const MatchCondition *condition, const JsonbValue *value, bool a
 	if (condition->type == CONDITION_EXPRESSION)
 		return expression_evaluate(condition->arg.expression, value, &result) &&
 			value_is_true(&result);
+	if (condition->type == CONDITION_SCHEMA)
+		return schema_valid(condition->arg.schema, value);
 	check_stack_depth();
 	for (int i = 0; i < condition->arg.conditions.n; i++)
 	{

@@ -52,6 +52,7 @@ typedef enum MatchTestType
 #define MATCH_TYPE_DOUBLE	(1 << 8)	/* has a fraction, or is beyond 64 bits */
 #define MATCH_TYPE_INT		(1 << 9)	/* a whole number of 32 bits */
 #define MATCH_TYPE_LONG		(1 << 10)	/* a whole number of 64 bits, but not of 32 */
+#define MATCH_TYPE_NONE		(1 << 11)	/* no value */
 
 /* Says something about one value, or about a missing one. */
 typedef struct MatchTest
@@ -90,7 +91,8 @@ typedef enum MatchConditionType
 	CONDITION_OR,
 	CONDITION_NOR,
 	CONDITION_FIELD,			/* field */
-	CONDITION_EXPRESSION		/* expression */
+	CONDITION_EXPRESSION,		/* expression */
+	CONDITION_SCHEMA			/* schema */
 } MatchConditionType;
 
 /* Says something about a document. */
@@ -111,6 +113,7 @@ typedef struct MatchCondition
 			MatchTest  *tests;
 		}			field;
 		Expression *expression;
+		Schema	   *schema;
 	}			arg;
 } MatchCondition;
 
@@ -119,6 +122,11 @@ struct MatchQuery
 	MatchCondition root;		/* mostly an AND */
 	const char *value_operator; /* one that stands at the root, else NULL */
 };
+
+/*
+ * match.c
+ */
+extern bool match_has_type(uint32 types, const JsonbValue *value);
 
 /*
  * match_compile.c
@@ -150,6 +158,7 @@ extern MatchCondition *match_compile_element(const JsonbValue *query);
  * match_operators.c
  */
 extern MatchTest *match_add_test(MatchTestList *list, MatchTestType type, bool whole);
+extern bool match_bson_type(const JsonbValue *name, uint32 *types);
 extern void match_compile_operator(const JsonbValue *key, const JsonbValue *argument,
 								   const JsonbValue *object, const char *path,
 								   MatchTestList *list);

@@ -216,6 +216,19 @@ compile_expression(MatchCompile *compile, const JsonbValue *argument, MatchCondi
 	result->arg.expression = expression_compile(argument, true);
 }
 
+/* "$jsonSchema": schema, of a whole document */
+static void
+compile_schema(MatchCompile *compile, const JsonbValue *argument, MatchCondition *result)
+{
+	if (compile->in_filter)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("query operator \"$jsonSchema\" cannot stand here"),
+				 errhint("It is written beside fields, at the top of a query.")));
+	result->type = CONDITION_SCHEMA;
+	result->arg.schema = schema_compile(argument);
+}
+
 /* Operators that stand where a query is expected, in which they know no field. */
 static void
 check_operator_here(MatchCompile *compile, const char *name)
@@ -306,6 +319,8 @@ compile_query(MatchCompile *compile, const JsonbValue *query, MatchCondition *re
 			continue;
 		if (logical_operator(name, &type) && compile->kind != MATCH_VALUE)
 			compile_logical(compile, type, name, &value, &conditions[n++]);
+		else if (strcmp(name, "$jsonSchema") == 0 && compile->kind != MATCH_VALUE)
+			compile_schema(compile, &value, &conditions[n++]);
 		else
 		{
 			has_operators = true;

@@ -185,18 +185,40 @@ static const struct
 	{"number", 0, 1 << 1}
 };
 
+/* The types that a name stands for; false if it is none. */
+bool
+match_bson_type(const JsonbValue *name, uint32 *types)
+{
+	for (int i = 0; i < lengthof(bson_types); i++)
+	{
+		if (value_is_string(name, bson_types[i].name))
+		{
+			*types = bson_types[i].types;
+			return true;
+		}
+	}
+	return false;
+}
+
 /* The types that a name or a code stands for. */
 static uint32
 type_argument(const OperatorCall *call, const JsonbValue *value)
 {
-	int64		code = 0;
+	uint32		types;
+	int64		code;
 
-	if (value->type != jbvString)
+	if (value->type == jbvString)
+	{
+		if (match_bson_type(value, &types))
+			return types;
+	}
+	else
+	{
 		code = int64_argument(call, value, "the name or the code of a type, or an array of them");
-	for (int i = 0; i < lengthof(bson_types); i++)
-		if (value->type == jbvString ? value_is_string(value, bson_types[i].name) :
-			code != 0 && code == bson_types[i].code)
-			return bson_types[i].types;
+		for (int i = 0; i < lengthof(bson_types); i++)
+			if (code != 0 && code == bson_types[i].code)
+				return bson_types[i].types;
+	}
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("unrecognized type for query operator \"$type\": %s", value_to_cstring(value)),
@@ -459,11 +481,11 @@ static const Operator known_operators[] =
 };
 
 /* Those that stand beside fields, not within one. */
-static const char *const query_operators[] = {"$and", "$or", "$nor", "$expr"};
+static const char *const query_operators[] = {"$and", "$or", "$nor", "$expr", "$jsonSchema"};
 
 /* Those of MongoDB that we do not have. */
 static const char *const unsupported_operators[] = {
-	"$where", "$text", "$jsonSchema", "$rand", "$sampleRate", "$alwaysTrue", "$alwaysFalse",
+	"$where", "$text", "$rand", "$sampleRate", "$alwaysTrue", "$alwaysFalse",
 	"$geoIntersects", "$geoWithin", "$within", "$near", "$nearSphere"
 };
 
