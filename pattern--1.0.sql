@@ -435,6 +435,49 @@ COMMENT ON FUNCTION doc_violations(jsonb, jsonb) IS
 'all that is wrong with a document by a schema: the dotted path of what is wrong or missing, empty for the document itself, the keyword that says so, and what it says; no rows for a valid document; errors as of doc_validate';
 
 --
+-- 7. Polymorphic pattern and schema versions: variants
+--
+
+CREATE FUNCTION variant_check(doc jsonb, discriminator text, variants jsonb) RETURNS boolean
+AS 'MODULE_PATHNAME', 'pattern_variant_check'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION variant_check(jsonb, text, jsonb) IS
+'true for a document that meets the schema of its variant, which the discriminator, a field at its top, names; variants is {"name": schema, ...}. For a CHECK constraint: any other document is 23514, and the DETAIL lists what is wrong';
+
+CREATE FUNCTION create_polymorphic(relation regclass, column_name name, discriminator text DEFAULT 'type',
+	validate boolean DEFAULT true, if_not_exists boolean DEFAULT false) RETURNS boolean
+AS 'MODULE_PATHNAME', 'pattern_create_polymorphic'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION create_polymorphic(regclass, name, text, boolean, boolean) IS
+'let a jsonb column have documents of registered variants only, by a CHECK constraint; existing documents must have the discriminator (23514) unless validate is false, their variants are registered afterwards. False if the column is polymorphic already and if_not_exists says so, else 42710; 42501 for one who does not own the relation';
+
+CREATE FUNCTION add_variant(relation regclass, column_name name, variant text, schema jsonb, view_name name DEFAULT NULL,
+	validate boolean DEFAULT true, replace boolean DEFAULT false) RETURNS boolean
+AS 'MODULE_PATHNAME', 'pattern_add_variant'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION add_variant(regclass, name, text, jsonb, name, boolean, boolean) IS
+'register a variant with its schema, as of doc_validate, and with a view of a typed column for each property if view_name is given; existing documents of it must meet the schema (23514) unless validate is false; 42710 if it exists, unless replace gives it another schema; 42704 if the column is not polymorphic, 22023 for a malformed schema';
+
+CREATE FUNCTION drop_variant(relation regclass, column_name name, variant text, if_exists boolean DEFAULT false) RETURNS boolean
+AS 'MODULE_PATHNAME', 'pattern_drop_variant'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION drop_variant(regclass, name, text, boolean) IS
+'remove a variant and its view; 23514 while there are documents of it; false if it does not exist and if_exists says so, else 42704';
+
+CREATE FUNCTION drop_polymorphic(relation regclass, column_name name, if_exists boolean DEFAULT false) RETURNS boolean
+AS 'MODULE_PATHNAME', 'pattern_drop_polymorphic'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION drop_polymorphic(regclass, name, boolean) IS
+'remove the constraint and the views of the variants; the documents stay; false if the column is not polymorphic and if_exists says so, else 42704';
+
+CREATE FUNCTION create_discriminator_index(relation regclass, column_name name, discriminator text, path text[] DEFAULT '{}',
+	descending boolean DEFAULT true, index_name name DEFAULT NULL, if_not_exists boolean DEFAULT false) RETURNS boolean
+AS 'MODULE_PATHNAME', 'pattern_create_discriminator_index'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION create_discriminator_index(regclass, name, text, text[], boolean, name, boolean) IS
+'make the btree index on the text of a discriminator and of what is at a path of a jsonb column: ((doc ->> ''type''), (doc ->> ''published_at'') DESC); false if there is such an index and if_not_exists says so, else 42710; 42501 for one who does not own the relation';
+
+--
 -- 9. BSON
 --
 

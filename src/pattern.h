@@ -279,12 +279,14 @@ extern Oid	relation_owner(Oid relid);
 extern void relation_lock_owned(Oid relid, LOCKMODE lockmode, const char *relkinds);
 extern AttrNumber relation_column(Oid relid, const char *name, Oid type);
 extern char *relation_quoted_name(Oid relid);
+extern List *relation_views(Oid relid);
 extern char *extension_schema(FunctionCallInfo fcinfo);
 
 /*
  * server/spi.c: SQL
  */
 extern void spi_run(const char *sql);
+extern List *spi_texts(const char *sql);
 
 /*
  * server/trigger.c: what the triggers of all patterns have in common

@@ -518,7 +518,7 @@ pattern_doc_violations(PG_FUNCTION_ARGS)
 	JsonbValue	value;
 	ListCell   *cell;
 
-	InitMaterializedSRF(fcinfo, 0);
+	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	schema = operand_compiled(fcinfo, schema_argument, 1, compile_operand);
 	value_from_jsonb(PG_GETARG_JSONB_P(0), &value);
 	foreach(cell, schema_violations(schema, &value))

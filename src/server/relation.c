@@ -117,3 +117,19 @@ extension_schema(FunctionCallInfo fcinfo)
 {
 	return get_namespace_name(get_func_namespace(fcinfo->flinfo->fn_oid));
 }
+
+/* The views, and materialized views, that read a relation; a list of OIDs. */
+List *
+relation_views(Oid relid)
+{
+	List	   *views = NIL;
+	ListCell   *cell;
+
+	foreach(cell, spi_texts(psprintf("SELECT DISTINCT r.ev_class FROM pg_catalog.pg_depend d "
+									 "JOIN pg_catalog.pg_rewrite r ON r.oid OPERATOR(pg_catalog.=) d.objid "
+									 "WHERE d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_rewrite'::pg_catalog.regclass "
+									 "AND d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass "
+									 "AND d.refobjid OPERATOR(pg_catalog.=) %u ORDER BY 1", relid)))
+		views = lappend_oid(views, (Oid) strtoul(lfirst(cell), NULL, 10));
+	return views;
+}
