@@ -165,7 +165,9 @@ INSERT INTO irregular VALUES
 	(22, '{"specs": [{"k": ["ram", "rom"], "v": [2, 16]}]}', 'two names, an array'),
 	(23, '{"specs": [{"k": ["ram", "rom"], "v": {"gb": 16}}]}', 'two names, an object'),
 	(24, '{"specs": [{"k": ["ram", "rom"]}]}', 'two names, no value'),
-	(25, '{"specs": [{"k": ["rom", ["ram"]], "v": [[16]]}]}', 'two names, a deeper array');
+	(25, '{"specs": [{"k": ["rom", ["ram"]], "v": [[16]]}]}', 'two names, a deeper array'),
+	(26, '{"specs": [{"k": "ram", "v": [{"gb": 16}, 1]}]}', 'an array with an object'),
+	(27, '{"specs": [[{"k": "ram", "v": 1}, {"k": "rom", "v": 16}]]}', 'two elements in an array');
 CREATE INDEX ON irregular USING gin (doc jsonb_attribute_contains_ops (path = 'specs'));
 SET enable_seqscan = off;
 CREATE FUNCTION found(condition text, OUT by_index text, OUT same boolean) LANGUAGE plpgsql AS $$
@@ -185,6 +187,8 @@ SELECT c AS condition, f.* FROM unnest(ARRAY[
 	$$doc @~ '{"specs": {"$elemMatch": {"k": "ram", "v": null}}}'$$,
 	$$doc @~ '{"specs": {"$elemMatch": {"k": "ram", "v": [8, 16]}}}'$$,
 	$$doc @~ '{"specs": {"$elemMatch": {"k": "ram", "v": {"gb": 16}}}}'$$,
+	$$doc @~ '{"specs": {"$elemMatch": {"k": "ram", "v": [16]}}}'$$,
+	$$doc @~ '{"specs": {"$elemMatch": {"k": "ram", "v": [[16]]}}}'$$,
 	$$doc @~ '{"specs": {"$elemMatch": {"k": "ram", "v": {"$in": [[], 32]}}}}'$$,
 	$$doc @~ '{"specs": {"$elemMatch": {"k": "ram"}}}'$$,
 	$$doc @~ '{"specs": {"$elemMatch": {"k": "ram", "v": {"$exists": true}}}}'$$,
