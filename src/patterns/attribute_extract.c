@@ -344,6 +344,8 @@ attribute_document_keys(const AttributeOptions *options, const Jsonb *doc, int *
 	JsonbValue	root;
 
 	list.options = options;
+	list.max = MAX_INSERTED_KEYS;
+	list.keys = palloc(list.max * sizeof(Datum));
 	value_from_jsonb(doc, &root);
 	follow_path(&list, &root, 0, true);
 	if (list.n > MAX_INSERTED_KEYS)
