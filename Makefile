@@ -24,13 +24,13 @@ ISOLATION_OPTS = --load-extension=$(EXTENSION)
 ENCODING = UTF8
 NO_LOCALE = 1
 
-# libbson is linked statically and only src/exports.txt is exported: another
+# libbson is linked statically, zlib is PostgreSQL's own, and only src/exports.txt is exported: another
 # library in the backend may bring bson_* functions of another version.
 SHLIB_EXPORTS = src/exports.txt
 PKG_CONFIG ?= pkg-config
 LIBBSON := $(firstword $(foreach name,libbson-static-1.0 bson2-static,\
 	$(shell $(PKG_CONFIG) --exists $(name) 2>/dev/null && echo $(name))))
-SHLIB_LINK = $(shell $(PKG_CONFIG) --static --libs $(LIBBSON))
+SHLIB_LINK = $(shell $(PKG_CONFIG) --static --libs $(LIBBSON)) -lz
 
 # No bitcode: the JIT compiler would look for what an inlined function calls
 # in the whole backend, where our private functions are not to be found.
@@ -72,7 +72,8 @@ $(filter src/bson/%,$(OBJS)): override CPPFLAGS += \
 	$(patsubst -I%,-isystem %,$(shell $(PKG_CONFIG) --cflags $(LIBBSON)))
 
 MISSING := $(if $(wildcard $(includedir_server)/postgres.h),,postgresql-server-dev-$(MAJORVERSION)) \
-	$(if $(LIBBSON),,libbson-dev)
+	$(if $(LIBBSON),,libbson-dev) \
+	$(if $(shell $(PKG_CONFIG) --exists zlib && echo yes),,zlib1g-dev)
 ifneq ($(strip $(MISSING)),)
 $(OBJS): something-is-missing
 something-is-missing:

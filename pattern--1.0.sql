@@ -481,6 +481,49 @@ COMMENT ON FUNCTION create_discriminator_index(regclass, name, text, text[], boo
 -- 9. BSON
 --
 
+CREATE FUNCTION bson_to_jsonb(document bytea, mode text DEFAULT 'relaxed', on_duplicate text DEFAULT 'error', on_nul text DEFAULT 'error') RETURNS jsonb
+AS 'MODULE_PATHNAME', 'pattern_bson_to_jsonb'
+LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION bson_to_jsonb(bytea, text, text, text) IS
+'a BSON document as jsonb; mode ''relaxed'' or ''canonical'' (Extended JSON v2) or ''plain'' (ObjectIds, dates and UUIDs as text, all numbers as numbers, other types relaxed); of equal keys on_duplicate ''last'' keeps the last; on_nul ''strip'' or ''replace'' (by U+FFFD) for NUL in strings; 22P03 for invalid BSON with byte and path, 22P05 for NUL or a character that the server''s encoding lacks, 22030 for equal keys, 22023 for an unknown option';
+
+CREATE FUNCTION jsonb_to_bson(document jsonb) RETURNS bytea
+AS 'MODULE_PATHNAME', 'pattern_jsonb_to_bson'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION jsonb_to_bson(jsonb) IS
+'a document in Extended JSON, v2 or v1, as BSON; a plain number becomes int32 or int64 if it is whole and written without a point, else double if that is the same number, else Decimal128; 22023 if it is no object or for a wrong wrapper, 22003 for a number that BSON does not have, 54000 beyond 1 GB';
+
+CREATE FUNCTION bson_documents(stream bytea, mode text DEFAULT 'relaxed', on_duplicate text DEFAULT 'error', on_nul text DEFAULT 'error') RETURNS SETOF jsonb
+AS 'MODULE_PATHNAME', 'pattern_bson_documents'
+LANGUAGE C IMMUTABLE PARALLEL SAFE ROWS 1000;
+COMMENT ON FUNCTION bson_documents(bytea, text, text, text) IS
+'the documents of a stream of BSON documents one behind the other, a mongodump file''s content; modes, options and errors as for bson_to_jsonb, which name the document by its number and the byte of the stream; 22P03 for a wrong length and for a document that is cut off';
+
+CREATE FUNCTION bson_file(filename text, mode text DEFAULT 'relaxed', on_error text DEFAULT 'error', on_duplicate text DEFAULT 'error', on_nul text DEFAULT 'error',
+	OUT byte_offset bigint, OUT doc jsonb, OUT error text) RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'pattern_bson_file'
+LANGUAGE C VOLATILE PARALLEL RESTRICTED ROWS 100000;
+COMMENT ON FUNCTION bson_file(text, text, text, text, text) IS
+'the documents of a file of the server, as mongodump writes it, compressed by gzip if its name ends with .gz; streams in the SELECT list and shows its progress in pg_stat_progress_copy; byte_offset counts in the uncompressed stream; with on_error ''report'' a bad document is a row with its error, and a wrong length or a cut file ends the stream with one; modes, other options and errors as for bson_documents; 42501 without pg_read_server_files, 42809 if it is no regular file';
+
+CREATE FUNCTION load_bson(relation regclass, column_name name, filename text, mode text DEFAULT 'relaxed', on_error text DEFAULT 'error', on_duplicate text DEFAULT 'error', on_nul text DEFAULT 'error') RETURNS bigint
+AS 'MODULE_PATHNAME', 'pattern_load_bson'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION load_bson(regclass, name, text, text, text, text, text) IS
+'inserts the documents of a file, read as bson_file does, into a column of type jsonb, in one INSERT statement; the number of documents inserted; with on_error ''report'' a bad document is skipped with a WARNING, up to 100 of them, and a NOTICE counts all; 22004 for a NULL relation, column_name or filename, 42703 and 42804 for a wrong column, what INSERT raises, and the errors of bson_file';
+
+CREATE FUNCTION load_bson_rows() RETURNS SETOF jsonb
+AS 'MODULE_PATHNAME', 'pattern_load_bson_rows'
+LANGUAGE C VOLATILE PARALLEL UNSAFE ROWS 100000;
+COMMENT ON FUNCTION load_bson_rows() IS
+'the documents for the INSERT of load_bson, which alone can call it; 0A000 otherwise';
+
+CREATE FUNCTION bson_size(document jsonb) RETURNS integer
+AS 'MODULE_PATHNAME', 'pattern_bson_size'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION bson_size(jsonb) IS
+'the bytes of a document in BSON, that is of jsonb_to_bson(document), with its errors; MongoDB''s limit is 16777216';
+
 CREATE FUNCTION bson_objectid() RETURNS text
 AS 'MODULE_PATHNAME', 'pattern_bson_objectid'
 LANGUAGE C VOLATILE PARALLEL SAFE;

@@ -2,8 +2,8 @@
  * pattern.c
  *		The module's entry.
  *
- * There is nothing to set up: no hook, no setting, no background worker.  All
- * state lives in the catalog objects of the users.
+ * There is nothing to set up in the server: no hook, no setting, no background
+ * worker.  All state lives in the catalog objects of the users.
  */
 #include "postgres.h"
 
@@ -17,3 +17,11 @@ PG_MODULE_MAGIC_EXT(
 #else
 PG_MODULE_MAGIC;
 #endif
+
+extern void _PG_init(void);
+
+void
+_PG_init(void)
+{
+	bson_floor_init();
+}

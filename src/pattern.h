@@ -113,6 +113,10 @@ extern bool number_is_multiple(Numeric a, Numeric b);
 extern Numeric number_truncate(Numeric n);
 extern bool number_to_int64(Numeric n, int64 *result);
 extern Numeric number_trim(Numeric n);
+extern Numeric number_from_int64(int64 i);
+extern Numeric number_from_double(double d, int least_scale);
+extern Numeric number_from_cstring(const char *text);
+extern char *number_to_cstring(Numeric n);
 
 /*
  * jsonb/names.c: a hash table whose entries are found by a name
@@ -324,6 +328,11 @@ extern void group_order_init(GroupOrder *order, const text *order_by);
 extern void group_order_check(const GroupOrder *order, const text *order_by);
 extern void group_order_send(const GroupOrder *order, StringInfo buf);
 extern void group_order_receive(GroupOrder *order, StringInfo buf);
+
+/*
+ * bson/bson.c
+ */
+extern void bson_floor_init(void);
 
 /*
  * document/regex.c: MongoDB's regular expressions

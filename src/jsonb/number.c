@@ -13,6 +13,7 @@
  */
 #include "postgres.h"
 
+#include "common/shortest_dec.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 
@@ -162,4 +163,115 @@ Numeric
 number_trim(Numeric n)
 {
 	return DatumGetNumeric(DirectFunctionCall1(numeric_trim_scale, NumericGetDatum(n)));
+}
+
+/*
+ * The number digits * 10^exponent, shown with that many digits behind the point,
+ * which must suffice for it; palloc'd.  NULL if it does not fit into numeric's
+ * short header.
+ *
+ * This writes down numeric's form on disk, which cannot change: digits in base
+ * 10,000, the most significant first, without zeros at either end.  Core would
+ * allocate three times for it, and parse text if there is a fraction.
+ */
+static Numeric
+short_number(bool negative, uint64 digits, int exponent, int scale)
+{
+	static const uint32 power[] = {1, 10, 100, 1000};
+	int			shift = ((exponent % 4) + 4) % 4;
+	int			weight = (exponent - shift) / 4 - 1;
+	int16		groups[8];		/* the least significant first */
+	int			n = 0;
+	int			zeros = 0;
+	Size		size;
+	uint16		header;
+	char	   *result;
+
+	if (digits == 0)
+		weight = 0;
+	else if (shift > 0)
+	{
+		groups[n++] = (digits % power[4 - shift]) * power[shift];
+		digits /= power[4 - shift];
+	}
+	for (; digits > 0; digits /= 10000)
+		groups[n++] = digits % 10000;
+	weight += n;
+	if (scale > 63 || weight > 63 || weight < -64)
+		return NULL;
+
+	while (zeros < n && groups[zeros] == 0)
+		zeros++;
+	header = 0x8000 | (negative && n > 0 ? 0x2000 : 0) | (scale << 7) | (weight & 0x7F);
+	size = VARHDRSZ + sizeof(header) + (n - zeros) * sizeof(int16);
+	result = palloc(size);
+	SET_VARSIZE(result, size);
+	memcpy(VARDATA(result), &header, sizeof(header));
+	for (int i = n - 1, to = VARHDRSZ + sizeof(header); i >= zeros; i--, to += sizeof(int16))
+		memcpy(result + to, &groups[i], sizeof(int16));
+	return (Numeric) result;
+}
+
+/* A whole number; palloc'd. */
+Numeric
+number_from_int64(int64 i)
+{
+	uint64		digits = i < 0 ? -(uint64) i : (uint64) i;
+
+	return short_number(i < 0, digits, 0, 0);
+}
+
+/*
+ * The number with the fewest digits that is read as this double again, which must
+ * be finite, shown with at least that many digits behind the point; palloc'd.
+ */
+Numeric
+number_from_double(double d, int least_scale)
+{
+	char		text[DOUBLE_SHORTEST_DECIMAL_LEN];
+	uint64		digits = 0;
+	int			exponent = 0;
+	bool		fraction = false;
+	int			scale;
+	Numeric		result;
+	const char *s = text;
+
+	text[double_to_shortest_decimal_bufn(d, text)] = '\0';
+	if (*s == '-')
+		s++;
+	for (; *s != '\0' && *s != 'e'; s++)
+	{
+		if (*s == '.')
+			fraction = true;
+		else
+		{
+			digits = digits * 10 + (*s - '0');
+			exponent -= fraction;
+		}
+	}
+	if (*s == 'e')
+		exponent += atoi(s + 1);
+
+	scale = Max(least_scale, -exponent);
+	result = short_number(text[0] == '-', digits, exponent, scale);
+	if (result == NULL)
+		result = DatumGetNumeric(DirectFunctionCall2(numeric_round,
+													 NumericGetDatum(number_from_cstring(text)),
+													 Int32GetDatum(scale)));
+	return result;
+}
+
+/* The number that a text is, which must be one; palloc'd. */
+Numeric
+number_from_cstring(const char *text)
+{
+	return DatumGetNumeric(DirectFunctionCall3(numeric_in, CStringGetDatum(text),
+											   ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1)));
+}
+
+/* The number as text, never with an exponent; palloc'd. */
+char *
+number_to_cstring(Numeric n)
+{
+	return DatumGetCString(DirectFunctionCall1(numeric_out, NumericGetDatum(n)));
 }
