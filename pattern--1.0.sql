@@ -499,8 +499,7 @@ LANGUAGE C IMMUTABLE PARALLEL SAFE ROWS 1000;
 COMMENT ON FUNCTION bson_documents(bytea, text, text, text) IS
 'the documents of a stream of BSON documents one behind the other, a mongodump file''s content; modes, options and errors as for bson_to_jsonb, which name the document by its number and the byte of the stream; 22P03 for a wrong length and for a document that is cut off';
 
-CREATE FUNCTION bson_file(filename text, mode text DEFAULT 'relaxed', on_error text DEFAULT 'error', on_duplicate text DEFAULT 'error', on_nul text DEFAULT 'error',
-	OUT byte_offset bigint, OUT doc jsonb, OUT error text) RETURNS SETOF record
+CREATE FUNCTION bson_file(filename text, mode text DEFAULT 'relaxed', on_error text DEFAULT 'error', on_duplicate text DEFAULT 'error', on_nul text DEFAULT 'error') RETURNS TABLE (byte_offset bigint, doc jsonb, error text)
 AS 'MODULE_PATHNAME', 'pattern_bson_file'
 LANGUAGE C VOLATILE PARALLEL RESTRICTED ROWS 100000;
 COMMENT ON FUNCTION bson_file(text, text, text, text, text) IS
