@@ -26,6 +26,7 @@ extern void fuzz_compare_once(Fuzz *fuzz);
 extern void fuzz_sort_once(Fuzz *fuzz);
 extern void fuzz_set_once(Fuzz *fuzz);
 extern void fuzz_names_once(Fuzz *fuzz);
+extern void fuzz_bson_once(Fuzz *fuzz);
 
 /* The iteration, for whatever error is raised in it. */
 static void
@@ -96,6 +97,7 @@ FUZZER(fuzz_compare);
 FUZZER(fuzz_sort);
 FUZZER(fuzz_set);
 FUZZER(fuzz_names);
+FUZZER(fuzz_bson);
 
 void
 fuzz_check(Fuzz *fuzz, bool holds, const char *what)

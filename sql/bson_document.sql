@@ -49,6 +49,7 @@ INSERT INTO sample(what, elements) VALUES
 	('dates, the first and last', '09 6100 0000000000000080 09 6200 ffffffffffffff7f'),
 	('null', '0a 6100'),
 	('regular expression', '0b 6100 5e6100 696d00'),
+	('regular expression, its options in disorder', '0b 6100 5e6100 6d696d00'),
 	('pointer', '0c 6100 02000000 6200 507f1f77bcf86cd799439011'),
 	('code', '0d 6100 02000000 7800'),
 	('symbol', '0e 6100 02000000 7800'),
@@ -68,7 +69,7 @@ SELECT what, bson_to_jsonb(doc(elements), 'canonical') AS canonical FROM sample 
 SELECT what, bson_to_jsonb(doc(elements), mode => 'plain') AS plain FROM sample
 WHERE bson_to_jsonb(doc(elements), 'plain')::text <> bson_to_jsonb(doc(elements))::text ORDER BY n;
 
--- and back, to the same bytes: the canonical form keeps everything but the keys of an array
+-- and back, to the same bytes: the canonical form keeps everything but the keys of an array and the order of options
 SELECT what, jsonb_to_bson(bson_to_jsonb(doc(elements), 'canonical')) AS back
 FROM sample WHERE jsonb_to_bson(bson_to_jsonb(doc(elements), 'canonical')) <> doc(elements);
 SELECT count(*), bool_and(bson_size(bson_to_jsonb(doc(elements), 'canonical')) = length(jsonb_to_bson(bson_to_jsonb(doc(elements), 'canonical')))) AS size FROM sample;
@@ -100,7 +101,7 @@ FROM unnest(ARRAY['{"$uuid": "00010203-0405-0607-0809-0A0B0C0D0E0F"}', '{"$binar
 	'{"$regex": "^a", "$options": "mi"}', '{"$regularExpression": {"pattern": "^a", "options": "mmi"}}',
 	'{"$date": "2026-09-02T10:00:01Z"}', '{"$date": "2026-09-02T10:00:01.5Z"}', '{"$date": "2026-09-02T12:00:01.123+02:00"}', '{"$date": "2026-09-02T08:00:01.123000-0200"}',
 	'{"$date": "2026-09-02T10:00+00"}', '{"$date": "0001-01-01T00:00:00Z"}', '{"$date": "2024-02-29T23:59:59.999Z"}',
-	'{"$numberDecimal": "1e3"}', '{"$numberDecimal": "0E99999"}', '{"$numberDecimal": "nan"}', '{"$numberDecimal": "-inf"}', '{"$numberDouble": "1e0"}', '{"$numberDouble": "4.9e-324"}',
+	'{"$numberDecimal": "1e3"}', '{"$numberDecimal": "0.000001234567890123456789012345678901234"}', '{"$numberDecimal": "0E99999"}', '{"$numberDecimal": "nan"}', '{"$numberDecimal": "-inf"}', '{"$numberDouble": "1e0"}', '{"$numberDouble": "4.9e-324"}',
 	'{"$code": "x", "$scope": {"d": {"$date": "1970-01-01T00:00:00Z"}}}']) WITH ORDINALITY w(given, i) ORDER BY i;
 -- objects that are none, and go through as they are
 SELECT given, bson_to_jsonb(jsonb_to_bson(jsonb_build_object('a', given::jsonb))) = jsonb_build_object('a', given::jsonb) AS same
@@ -129,7 +130,7 @@ SELECT mode, complaint(format('bson_to_jsonb(doc(''03 6100 21000000 04 6200 1900
 SELECT what, complaint(format('bson_to_jsonb(doc(%L), ''plain'', on_nul => ''strip'')', elements)) AS complaint
 FROM (VALUES ('bytes FF FE', '02 6100 03000000 fffe00'), ('a lone C3', '02 6100 02000000 c300'), ('a surrogate', '02 6100 04000000 eda08000'), ('overlong', '02 6100 03000000 c08000'), ('beyond Unicode', '02 6100 05000000 f490808000'),
 	('the replacement character', '02 6100 04000000 efbfbd00'), ('a key', '10 ff00 01000000'), ('in an array', '04 6100 11000000 0a 3000 02 3100 02000000 c300 00'), ('behind a NUL', '02 6100 03000000 00ff00'),
-	('a pattern', '0b 6100 ff00 00'), ('its options', '0b 6100 00 ff00'), ('code', '0d 6100 02000000 ff00'), ('a scope', '0f 6100 18000000 02000000 7800 0e000000 02 7900 02000000 ff00 00'), ('a pointer', '0c 6100 02000000 ff00 507f1f77bcf86cd799439011')) v(what, elements);
+	('a pattern', '0b 6100 ff00 00'), ('its options', '0b 6100 00 ff00'), ('code', '0d 6100 02000000 ff00'), ('a scope', '0f 6100 18000000 02000000 7800 0e000000 02 7900 02000000 ff00 00'), ('a decimal of 35 digits', '13 6100 6effffffffffffff1dffffffffff1d30'), ('a pointer', '0c 6100 02000000 ff00 507f1f77bcf86cd799439011')) v(what, elements);
 SELECT complaint(format('bson_to_jsonb(doc(''10 6100 01000000 10 6200 02000000 10 6100 03000000''), on_duplicate => %L)', given)) AS duplicate FROM unnest('{error,last,NULL}'::text[]) given;
 SELECT complaint(format('bson_to_jsonb(doc(''04 6200 24000000 0a 3000 03 3100 19000000 02 7800 01000000 00 0a 7900 02 7800 02000000 7a00 00 00''), on_duplicate => %L)', given)) AS duplicate FROM unnest('{error,last}'::text[]) given;
 

@@ -40,7 +40,8 @@ my @fuzzers = (
 	[ fuzz_compare => 20000 ],
 	[ fuzz_sort => 5000 ],
 	[ fuzz_set => 2000 ],
-	[ fuzz_names => 2000 ]);
+	[ fuzz_names => 2000 ],
+	[ fuzz_bson => 5000 ]);
 my @functions = (
 	'floor_sort(elements jsonb, order_by text) RETURNS jsonb',
 	'floor_put(doc jsonb, path text[], value jsonb) RETURNS jsonb',

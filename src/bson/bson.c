@@ -15,8 +15,7 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
-#include "convert.h"
-#include "libbson.h"
+#include "write.h"
 
 #define OBJECTID_DIGITS 24
 

@@ -39,6 +39,31 @@ documents_begin(BsonDocuments *documents, FunctionCallInfo fcinfo, int mode, int
 											ALLOCSET_DEFAULT_SIZES);
 }
 
+/* The document that is read, for whatever error is raised meanwhile. */
+static void
+document_context(void *arg)
+{
+	const BsonOrigin *origin = arg;
+
+	errcontext("document %lld, byte %lld", (long long) origin->number, (long long) origin->offset);
+}
+
+/* A document of the stream as jsonb. */
+static Jsonb *
+read_document(BsonDocuments *documents, const char *bson, Size len, BsonOrigin *origin)
+{
+	ErrorContextCallback callback;
+	Jsonb	   *result;
+
+	callback.callback = document_context;
+	callback.arg = origin;
+	callback.previous = error_context_stack;
+	error_context_stack = &callback;
+	result = document_from_bson(bson, len, &documents->options, origin, documents->work);
+	error_context_stack = callback.previous;
+	return result;
+}
+
 /* The next document; false at the end. */
 static bool
 next_document(BsonDocuments *documents, BsonRow *row)
@@ -52,7 +77,7 @@ next_document(BsonDocuments *documents, BsonRow *row)
 	MemoryContextSwitchTo(caller);
 	row->offset = origin.offset;
 	if (found)
-		row->document = document_from_bson(bson, len, &documents->options, &origin, documents->work);
+		row->document = read_document(documents, bson, len, &origin);
 	return found;
 }
 

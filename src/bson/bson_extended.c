@@ -13,8 +13,7 @@
 
 #include "utils/float.h"
 
-#include "convert.h"
-#include "libbson.h"
+#include "write.h"
 
 /* A wrapper's field, the one that may stand beside it, and what makes it right. */
 typedef struct Wrapper

@@ -98,7 +98,8 @@ gzip_next_member(GzipReader *gzip, BsonStream *stream)
 
 /*
  * Up to size bytes of what was compressed.  Returns how many; 0 only at the end.
- * 22P03 if the file is not gzip's, is damaged, or is cut off.
+ * 22P03 if the file is not gzip's, is damaged, or is cut off, but not before all
+ * bytes were returned that come before the damage.
  */
 Size
 gzip_inflate(GzipReader *gzip, BsonStream *stream, char *to, Size size)
@@ -117,7 +118,7 @@ gzip_inflate(GzipReader *gzip, BsonStream *stream, char *to, Size size)
 		result = inflate(&gzip->zlib, Z_NO_FLUSH);
 		if (result == Z_STREAM_END)
 			gzip->between = true;
-		else if (result != Z_OK && result != Z_BUF_ERROR)
+		else if (result != Z_OK && result != Z_BUF_ERROR && gzip->zlib.avail_out == size)
 			gzip_invalid(stream, gzip->zlib.msg != NULL ? gzip->zlib.msg : "it is damaged");
 	}
 	return size - gzip->zlib.avail_out;

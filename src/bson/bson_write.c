@@ -12,8 +12,7 @@
 #include "mb/pg_wchar.h"
 #include "miscadmin.h"
 
-#include "convert.h"
-#include "libbson.h"
+#include "write.h"
 
 static void write_value(const Place *place, const JsonbValue *value);
 

@@ -122,33 +122,6 @@ extern void documents_begin(BsonDocuments *documents, FunctionCallInfo fcinfo, i
 extern bool documents_next(BsonDocuments *documents, BsonRow *row);
 
 /*
- * bson_write.c: jsonb to BSON
- */
-struct _bson_t;
-
-/* Where a value is to be written. */
-typedef struct Place
-{
-	const struct Place *parent; /* of the document or array; NULL at the root */
-	struct _bson_t *bson;		/* the document or array */
-	const char *key;			/* in UTF-8, not null-terminated */
-	int			len;
-	JsonbValue	name;			/* the key in the server's encoding */
-} Place;
-
-extern void document_to_bson(const Jsonb *document, struct _bson_t *result);
-extern void bson_write_fields(const Place *place, struct _bson_t *bson, const JsonbValue *object);
-extern void bson_write_check(bool written);
-extern const char *bson_text(const JsonbValue *text, int *len);
-extern char *place_path(const Place *place);
-
-/*
- * bson_extended.c: Extended JSON's wrappers
- */
-extern bool wrapper_write(const Place *place, const JsonbValue *object);
-extern const char *wrapper_found(const JsonbValue *object);
-
-/*
  * bson_scalar.c: the scalars of Extended JSON as text
  */
 extern void date_format(int64 milliseconds, bool always_fraction, JsonbValue *result);
