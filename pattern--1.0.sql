@@ -517,6 +517,12 @@ LANGUAGE C VOLATILE PARALLEL UNSAFE ROWS 100000;
 COMMENT ON FUNCTION load_bson_rows() IS
 'the documents for the INSERT of load_bson, which alone can call it; 0A000 otherwise';
 
+CREATE FUNCTION bson_metadata_ddl(metadata jsonb, relation regclass, column_name name) RETURNS SETOF text
+AS 'MODULE_PATHNAME', 'pattern_bson_metadata_ddl'
+LANGUAGE C STABLE STRICT PARALLEL SAFE ROWS 10;
+COMMENT ON FUNCTION bson_metadata_ddl(jsonb, regclass, name) IS
+'the indexes of mongodump''s .metadata.json as CREATE INDEX statements on a column of documents, a row each; what cannot be carried over is a row with a comment of one line; 22023 if the metadata is not mongodump''s, 42703 and 42804 for a wrong column';
+
 CREATE FUNCTION bson_size(document jsonb) RETURNS integer
 AS 'MODULE_PATHNAME', 'pattern_bson_size'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;

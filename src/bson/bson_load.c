@@ -86,7 +86,7 @@ pattern_load_bson_rows(PG_FUNCTION_ARGS)
 
 /* Insert the documents; how many they were. */
 static uint64
-load_documents(BsonDocuments *documents, Oid relid, const char *column, Oid function)
+load_documents(BsonDocuments *documents, Oid relid, const char *column, const char *schema)
 {
 	EphemeralNamedRelationData load = {0};
 	StringInfoData sql;
@@ -96,7 +96,7 @@ load_documents(BsonDocuments *documents, Oid relid, const char *column, Oid func
 	initStringInfo(&sql);
 	appendStringInfo(&sql, "INSERT INTO %s (%s) SELECT %s.load_bson_rows()",
 					 relation_quoted_name(relid), quote_identifier(column),
-					 quote_identifier(get_namespace_name(get_func_namespace(function))));
+					 quote_identifier(schema));
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	load.md.name = load_name;
@@ -110,17 +110,6 @@ load_documents(BsonDocuments *documents, Oid relid, const char *column, Oid func
 	if (SPI_finish() != SPI_OK_FINISH)
 		elog(ERROR, "SPI_finish failed");
 	return loaded;
-}
-
-/* Lock the relation as INSERT does, and see that it is there. */
-static void
-lock_relation(Oid relid)
-{
-	LockRelationOid(relid, RowExclusiveLock);
-	if (get_rel_relkind(relid) == '\0')
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation with OID %u does not exist", relid)));
 }
 
 /* Load a file into a column; the number of documents. */
@@ -137,12 +126,14 @@ pattern_load_bson(PG_FUNCTION_ARGS)
 	argument_check_given(fcinfo, 2, "filename");
 	relid = PG_GETARG_OID(0);
 	column = NameStr(*PG_GETARG_NAME(1));
-	lock_relation(relid);
+	LockRelationOid(relid, RowExclusiveLock);
+	if (get_rel_relkind(relid) == '\0')
+		relation_missing(relid);
 	relation_column(relid, column, JSONBOID);
 	documents_begin(&documents, fcinfo, 3, 4, 5, 6);
 	documents.stream = stream_of_file(PG_GETARG_TEXT_PP(2), relid);
 
-	loaded = load_documents(&documents, relid, column, fcinfo->flinfo->fn_oid);
+	loaded = load_documents(&documents, relid, column, extension_schema(fcinfo));
 	if (documents.stream->excluded > 0)
 		ereport(NOTICE,
 				(errmsg_plural("%lld document skipped", "%lld documents skipped",

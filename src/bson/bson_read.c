@@ -238,17 +238,6 @@ read_double(Reader *reader, double d, JsonbValue *result)
 	wrap("$numberDouble", &text, result);
 }
 
-/* How many digits a number has from the first that is not zero to its exponent. */
-static int
-count_digits(const char *s)
-{
-	int			n = 0;
-
-	for (; *s != '\0' && *s != 'E'; s++)
-		n += ((*s > '0' && *s <= '9') || n > 0) && *s >= '0' && *s <= '9';
-	return n;
-}
-
 /*
  * The digits of a Decimal128.  Its bits hold some numbers of 35 digits, which are
  * none, and which readers take for zero or for what they look like.
@@ -262,7 +251,7 @@ read_decimal(Reader *reader, const bson_iter_t *iter, JsonbValue *result)
 
 	bson_iter_decimal128(iter, &decimal);
 	bson_decimal128_to_string(&decimal, digits);
-	if (count_digits(digits) > 34)
+	if (decimal_digits(digits) > 34)
 		invalid(reader, bson_iter_key(iter), "decimal of more than 34 digits");
 	if (reader->options->mode == MODE_PLAIN && strpbrk(digits, "NI") == NULL)
 	{
@@ -340,27 +329,6 @@ read_binary(Reader *reader, const bson_iter_t *iter, JsonbValue *result)
 	wrap("$binary", &both, result);
 }
 
-/* The options of a regular expression in alphabetical order, each once; palloc'd. */
-static char *
-sort_options(const char *options)
-{
-	char	   *sorted = palloc0(strlen(options) + 1);
-	int			n = 0;
-
-	for (; *options != '\0'; options++)
-	{
-		int			at = n;
-
-		if (strchr(sorted, *options) != NULL)
-			continue;
-		for (; at > 0 && (unsigned char) sorted[at - 1] > (unsigned char) *options; at--)
-			sorted[at] = sorted[at - 1];
-		sorted[at] = *options;
-		n++;
-	}
-	return sorted;
-}
-
 static void
 read_regex(Reader *reader, const bson_iter_t *iter, JsonbValue *result)
 {
@@ -373,7 +341,7 @@ read_regex(Reader *reader, const bson_iter_t *iter, JsonbValue *result)
 	read_text(reader, pattern, strlen(pattern), &pattern_text);
 	read_text(reader, options, strlen(options), &options_text);
 	if (options_text.val.string.len > 0 && pg_is_ascii(options))
-		value_from_cstring(sort_options(options), &options_text);
+		value_from_cstring(regex_options(options), &options_text);
 	pair_up("pattern", &pattern_text, "options", &options_text, &both);
 	wrap("$regularExpression", &both, result);
 }

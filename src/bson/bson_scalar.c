@@ -1,6 +1,6 @@
 /*
  * bson/bson_scalar.c
- *		The scalars of Extended JSON as text: dates, doubles, base64, UUIDs.
+ *		The scalars of Extended JSON as text: dates, numbers, base64, UUIDs.
  *
  * Pure functions between bytes and text; what is wrong with a text is a false,
  * since only the caller knows where it stands.
@@ -222,6 +222,38 @@ double_format(double d, JsonbValue *result)
 		text[len++] = '0';
 	}
 	memcpy(new_string(len, result), text, len);
+}
+
+/* How many digits a number has from the first that is not zero to its exponent. */
+int
+decimal_digits(const char *s)
+{
+	int			n = 0;
+
+	for (; *s != '\0' && *s != 'E'; s++)
+		n += ((*s > '0' && *s <= '9') || n > 0) && *s >= '0' && *s <= '9';
+	return n;
+}
+
+/* The options of a regular expression in alphabetical order, each once; palloc'd. */
+char *
+regex_options(const char *options)
+{
+	char	   *sorted = palloc0(strlen(options) + 1);
+	int			n = 0;
+
+	for (; *options != '\0'; options++)
+	{
+		int			at = n;
+
+		if (strchr(sorted, *options) != NULL)
+			continue;
+		for (; at > 0 && (unsigned char) sorted[at - 1] > (unsigned char) *options; at--)
+			sorted[at] = sorted[at - 1];
+		sorted[at] = *options;
+		n++;
+	}
+	return sorted;
 }
 
 /* Bytes in base64. */

@@ -128,6 +128,8 @@ extern void date_format(int64 milliseconds, bool always_fraction, JsonbValue *re
 extern bool date_has_year(int64 milliseconds, int first_year, int last_year);
 extern bool date_parse(const char *s, int len, int64 *milliseconds);
 extern void double_format(double d, JsonbValue *result);
+extern int	decimal_digits(const char *s);
+extern char *regex_options(const char *options);
 extern void base64_format(const void *data, uint32 len, JsonbValue *result);
 extern char *base64_parse(const JsonbValue *text, int *len);
 extern void uuid_format(const unsigned char *bytes, JsonbValue *result);
