@@ -65,16 +65,17 @@ check_may_read_files(void)
 static void
 check_regular_file(const char *filename)
 {
+	const char *shown = text_for_message(filename, strlen(filename));
 	struct stat st;
 
 	if (stat(filename, &st) != 0)
 		ereport(ERROR,
-				(errcode_for_file_access(),
-				 errmsg("could not open file \"%s\" for reading: %m", filename)));
+				(errno == ENAMETOOLONG ? errcode(ERRCODE_INVALID_PARAMETER_VALUE) : errcode_for_file_access(),
+				 errmsg("could not open file \"%s\" for reading: %m", shown)));
 	if (!S_ISREG(st.st_mode))
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("\"%s\" is not a regular file", filename)));
+				 errmsg("\"%s\" is not a regular file", shown)));
 }
 
 static bool
