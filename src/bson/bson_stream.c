@@ -68,9 +68,13 @@ check_regular_file(const char *filename)
 	const char *shown = text_for_message(filename, strlen(filename));
 	struct stat st;
 
+	if (strlen(filename) >= MAXPGPATH)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the file name is too long: \"%s\"", shown)));
 	if (stat(filename, &st) != 0)
 		ereport(ERROR,
-				(errno == ENAMETOOLONG ? errcode(ERRCODE_INVALID_PARAMETER_VALUE) : errcode_for_file_access(),
+				(errcode_for_file_access(),
 				 errmsg("could not open file \"%s\" for reading: %m", shown)));
 	if (!S_ISREG(st.st_mode))
 		ereport(ERROR,

@@ -73,15 +73,6 @@ report_violation(Report *report, const SchemaPlace *place, const char *keyword, 
 		} \
 	} while (0)
 
-/* For messages: a number. */
-static char *
-number_to_cstring(Numeric number)
-{
-	JsonbValue	value = {.type = jbvNumeric,.val.numeric = number};
-
-	return value_to_cstring(&value);
-}
-
 static bool
 check_number(const Schema *schema, const JsonbValue *value, const SchemaPlace *place, Report *report)
 {
