@@ -48,7 +48,7 @@ FROM (SELECT a, b, doc_update(jsonb_build_object('a', a, 'b', b), '[{"$set": {"s
 SELECT doc_update('{"s": "x"}', '[{"$set": {"r": {"$add": [1, "$s"]}}}]');
 SELECT doc_update('{"a": 1}', '[{"$set": {"r": {"$divide": ["$a", 0]}}}]');
 SELECT doc_update('{}', '[{"$set": {"r": {"$subtract": [1]}}}]');
-SELECT doc_update('{}', '[{"$set": {"r": {"$map": {"input": []}}}}]');
+SELECT doc_update('{}', '[{"$set": {"r": {"$dateTrunc": {"date": "$a"}}}}]');
 SELECT doc_update('{}', '[{"$set": {"r": {"$add": [1], "$subtract": [1, 2]}}}]');
 SELECT doc_update('{}', '[{"$set": {"r": "$$nope"}}]');
 SELECT doc_update('{}', '[{"$set": {"r": "$"}}]');
@@ -63,6 +63,6 @@ SELECT doc_update('{}', '[{"$unset": ["a", "a.b"]}]');
 SELECT doc_update('{"a": 1}', '[{"$replaceWith": "$a"}]');
 SELECT doc_update('{"a": 1}', '[{"$replaceWith": "$b"}]');
 SELECT doc_update('{}', '[{"$group": {"_id": 1}}]');
-SELECT doc_update('{}', '[{"$project": {"a": 1}}]');
+SELECT doc_update('{"_id": 1, "a": 2, "b": 3}', '[{"$project": {"a": 1}}]');
 SELECT doc_update('{}', '[{"$set": {"a": 1}, "$unset": "b"}]');
 SELECT doc_update('{}', '[5]');

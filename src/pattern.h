@@ -119,6 +119,18 @@ extern Numeric number_from_cstring(const char *text);
 extern char *number_to_cstring(Numeric n);
 
 /*
+ * jsonb/number_math.c: rounding, powers, and what no decimal holds
+ */
+extern Numeric number_abs(Numeric n);
+extern Numeric number_floor(Numeric n);
+extern Numeric number_ceil(Numeric n);
+extern Numeric number_truncate_to(Numeric n, int places);
+extern Numeric number_round_to(Numeric n, int places);
+extern Numeric number_remainder(Numeric a, Numeric b);
+extern Numeric number_power(Numeric a, Numeric b);
+extern double number_to_double(Numeric n);
+
+/*
  * jsonb/names.c: a hash table whose entries are found by a name
  */
 
@@ -245,6 +257,7 @@ typedef struct PairList
 extern void *array_reserve(void *array, uint32 n, uint32 *max, Size size);
 extern void jsonb_check_count(uint64 count, bool is_object);
 extern void values_append(ValueList *list, const JsonbValue *value);
+extern void values_from_array(ValueList *list, const JsonbValue *array);
 extern void values_finish(const ValueList *list, JsonbValue *result);
 extern void pairs_append(PairList *list, const char *key, int len, const JsonbValue *value);
 extern void pairs_finish(PairList *list, JsonbValue *result);
@@ -361,6 +374,9 @@ extern void schema_allow_field(Schema *schema, const char *name, int len);
 extern bool schema_valid(const Schema *schema, const JsonbValue *value);
 extern List *schema_violations(const Schema *schema, const JsonbValue *value);
 extern char *violations_to_cstring(const List *violations);
+ * document/sort.c: MongoDB's $sort
+ */
+extern SortOrder *sort_compile(const JsonbValue *sort, const char **hint);
 
 /*
  * document/match.c: MongoDB's query language

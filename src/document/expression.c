@@ -15,8 +15,6 @@
 
 #include "expression.h"
 
-static Expression *compile(const JsonbValue *source, bool immutable);
-
 static Expression *
 new_expression(ExpressionEvaluate evaluate)
 {
@@ -93,17 +91,30 @@ walk_path(const DocPath *path, int step, const JsonbValue *value, JsonbValue *re
 	return true;
 }
 
+/* A field of a value, or the value itself. */
 static bool
-evaluate_path(const Expression *expression, EvaluationContext *context, JsonbValue *result)
+evaluate_within(const Expression *expression, const JsonbValue *value, JsonbValue *result)
 {
-	return walk_path(expression->path, 0, context->root, result);
+	if (expression->path != NULL)
+		return walk_path(expression->path, 0, value, result);
+	*result = *value;
+	return true;
 }
 
 static bool
 evaluate_root(const Expression *expression, EvaluationContext *context, JsonbValue *result)
 {
-	*result = *context->root;
-	return true;
+	return evaluate_within(expression, context->root, result);
+}
+
+static bool
+evaluate_variable(const Expression *expression, EvaluationContext *context, JsonbValue *result)
+{
+	const EvaluationFrame *frame = context->frame;
+
+	for (int i = 0; i < expression->depth; i++)
+		frame = frame->outer;
+	return frame->found && evaluate_within(expression, &frame->value, result);
 }
 
 static bool
@@ -185,11 +196,11 @@ check_name(const char *name, int len, bool is_key)
 				 errdetail("A field name is not empty, does not begin with a dollar sign, and has no dots.")));
 }
 
-/* A path's text as an expression on the root. */
+/* A path's text as an expression on what evaluate goes into. */
 static Expression *
-compile_path(const char *path, int len)
+compile_path(ExpressionEvaluate evaluate, const char *path, int len)
 {
-	Expression *expression = new_expression(evaluate_path);
+	Expression *expression = new_expression(evaluate);
 
 	expression->path = path_parse(path, len, false);
 	for (int i = 0; i < expression->path->nsteps; i++)
@@ -197,28 +208,53 @@ compile_path(const char *path, int len)
 	return expression;
 }
 
+/* How many variables are bound further in than the one of this name; -1 if there is none. */
+static int
+find_variable(const ExpressionScope *scope, const JsonbValue *name)
+{
+	for (int depth = 0; scope->outer != NULL; depth++, scope = scope->outer)
+		if (key_compare(scope->name.val.string.val, scope->name.val.string.len,
+						name->val.string.val, name->val.string.len) == 0)
+			return depth;
+	return -1;
+}
+
+static bool
+is_immutable(const ExpressionScope *scope)
+{
+	while (scope->outer != NULL)
+		scope = scope->outer;
+	return scope->immutable;
+}
+
 /* $$NAME or $$NAME.path; the text is what stands behind the dollar signs. */
 static Expression *
-compile_variable(const char *text, int len, bool immutable)
+compile_variable(const char *text, int len, const ExpressionScope *scope)
 {
 	const char *dot = memchr(text, '.', len);
 	int			name_len = dot != NULL ? dot - text : len;
+	Expression *expression;
 	JsonbValue	name;
+	int			depth;
 
 	name.type = jbvString;
 	name.val.string.val = unconstify(char *, text);
 	name.val.string.len = name_len;
-	if (value_is_string(&name, "ROOT") || value_is_string(&name, "CURRENT"))
+	depth = find_variable(scope, &name);
+	if (depth >= 0 || value_is_string(&name, "ROOT") || value_is_string(&name, "CURRENT"))
 	{
-		if (dot != NULL)
-			return compile_path(dot + 1, text + len - (dot + 1));
-		return new_expression(evaluate_root);
+		ExpressionEvaluate evaluate = depth >= 0 ? evaluate_variable : evaluate_root;
+
+		expression = dot == NULL ? new_expression(evaluate) :
+			compile_path(evaluate, dot + 1, text + len - (dot + 1));
+		expression->depth = depth;
+		return expression;
 	}
 	if (value_is_string(&name, "REMOVE") && dot == NULL)
 		return new_expression(evaluate_remove);
 	if (value_is_string(&name, "NOW") && dot == NULL)
 	{
-		if (immutable)
+		if (is_immutable(scope))
 			ereport(ERROR,
 					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 					 errmsg("the variable $$NOW is not supported in a query"),
@@ -229,12 +265,12 @@ compile_variable(const char *text, int len, bool immutable)
 	ereport(ERROR,
 			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 			 errmsg("unrecognized variable in an expression: \"$$%s\"", text_for_message(text, len)),
-			 errhint("The variables are $$ROOT, $$CURRENT, $$NOW and $$REMOVE. Write {\"$literal\": ...} for text that begins with a dollar sign.")));
+			 errhint("The variables are $$ROOT, $$CURRENT, $$NOW, $$REMOVE, and those of $let, $map, $filter and $reduce around it. Write {\"$literal\": ...} for text that begins with a dollar sign.")));
 	return NULL;
 }
 
 static Expression *
-compile_string(const JsonbValue *source, bool immutable)
+compile_string(const JsonbValue *source, const ExpressionScope *scope)
 {
 	const char *text = source->val.string.val;
 	int			len = source->val.string.len;
@@ -242,13 +278,13 @@ compile_string(const JsonbValue *source, bool immutable)
 	if (len == 0 || text[0] != '$')
 		return expression_constant(source);
 	if (len > 1 && text[1] == '$')
-		return compile_variable(text + 2, len - 2, immutable);
+		return compile_variable(text + 2, len - 2, scope);
 	if (len == 1)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("\"$\" is not a field path"),
 				 errhint("Write {\"$literal\": \"$\"} for the text.")));
-	return compile_path(text + 1, len - 1);
+	return compile_path(evaluate_root, text + 1, len - 1);
 }
 
 /* Arguments and an array's or object's values that are constant make a constant. */
@@ -265,7 +301,7 @@ fold(Expression *expression)
 }
 
 static Expression *
-compile_array(const JsonbValue *source, bool immutable)
+compile_array(const JsonbValue *source, const ExpressionScope *scope)
 {
 	Expression *expression = new_expression(evaluate_array);
 	JsonbWalk	walk;
@@ -274,7 +310,7 @@ compile_array(const JsonbValue *source, bool immutable)
 	expression->args = palloc(value_count(source) * sizeof(Expression *));
 	walk_begin(&walk, source->val.binary.data);
 	while (walk_next(&walk, NULL, &element))
-		expression->args[expression->nargs++] = compile(&element, immutable);
+		expression->args[expression->nargs++] = expression_compile_within(&element, scope);
 	return fold(expression);
 }
 
@@ -283,9 +319,9 @@ compile_array(const JsonbValue *source, bool immutable)
  * the operand.  Their number is checked.
  */
 Expression *
-expression_arguments(const ExpressionOperator *operator, const JsonbValue *operand, bool immutable)
+expression_arguments(const ExpressionOperator *operator, const JsonbValue *operand, const ExpressionScope *scope)
 {
-	Expression *expression = new_expression(operator->evaluate);
+	Expression *expression = expression_new(operator);
 	int			nargs = value_is_array(operand) ? value_count(operand) : 1;
 
 	if (nargs < operator->min_args || (operator->max_args >= 0 && nargs > operator->max_args))
@@ -295,7 +331,6 @@ expression_arguments(const ExpressionOperator *operator, const JsonbValue *opera
 				 operator->max_args < 0 ? errdetail("It takes at least %d.", operator->min_args) :
 				 operator->min_args == operator->max_args ? errdetail("It takes %d.", operator->min_args) :
 				 errdetail("It takes %d to %d.", operator->min_args, operator->max_args)));
-	expression->operator = operator;
 	expression->args = palloc(Max(nargs, 1) * sizeof(Expression *));
 	if (value_is_array(operand))
 	{
@@ -304,20 +339,89 @@ expression_arguments(const ExpressionOperator *operator, const JsonbValue *opera
 
 		walk_begin(&walk, operand->val.binary.data);
 		while (walk_next(&walk, NULL, &element))
-			expression->args[expression->nargs++] = compile(&element, immutable);
+			expression->args[expression->nargs++] = expression_compile_within(&element, scope);
 	}
 	else
-		expression->args[expression->nargs++] = compile(operand, immutable);
+		expression->args[expression->nargs++] = expression_compile_within(operand, scope);
+	return expression;
+}
+
+/*
+ * The fields of an operand that is an object: *parts takes them in the order of
+ * names, of which the first nrequired must be there.  A field that is not there
+ * is of type jbvObject with no pairs.  22023 for any other field.
+ */
+void
+expression_fields(const ExpressionOperator *operator, const JsonbValue *operand,
+				  const char *const *names, int nrequired, int nnames, JsonbValue *parts)
+{
+	uint32		nfound = 0;
+
+	if (!value_is_object(operand))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the operand of %s must be an object: %s", operator->name, value_to_cstring(operand))));
+	for (int i = 0; i < nnames; i++)
+	{
+		if (value_get_cstring(operand, names[i], &parts[i]))
+			nfound++;
+		else if (i >= nrequired)
+			parts[i].type = jbvObject;
+		else
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("%s needs \"%s\": %s", operator->name, names[i], value_to_cstring(operand))));
+	}
+	if (nfound == value_count(operand))
+		return;
+	for (uint32 i = 0; i < value_count(operand); i++)
+	{
+		JsonbValue	key;
+		bool		known = false;
+
+		container_key(operand->val.binary.data, i, &key);
+		for (int n = 0; n < nnames; n++)
+			known |= value_is_string(&key, names[n]);
+		if (!known)
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("unrecognized field of %s: \"%s\"", operator->name,
+							text_for_message(key.val.string.val, key.val.string.len))));
+	}
+}
+
+/* An operator whose arguments are the fields of an object; one that is not given is NULL. */
+Expression *
+expression_named_arguments(const ExpressionOperator *operator, const JsonbValue *operand,
+						   const char *const *names, int nrequired, int nnames,
+						   const ExpressionScope *scope)
+{
+	Expression *expression = expression_new(operator);
+	JsonbValue *parts = palloc(nnames * sizeof(JsonbValue));
+
+	expression_fields(operator, operand, names, nrequired, nnames, parts);
+	expression->nargs = nnames;
+	expression->args = palloc0(nnames * sizeof(Expression *));
+	for (int i = 0; i < nnames; i++)
+		if (parts[i].type != jbvObject)
+			expression->args[i] = expression_compile_within(&parts[i], scope);
 	return expression;
 }
 
 static Expression *
-compile_operator(const JsonbValue *name, const JsonbValue *operand, bool immutable)
+compile_operator(const JsonbValue *name, const JsonbValue *operand, const ExpressionScope *scope)
 {
-	for (const ExpressionOperator *operator = expression_operators; operator->name != NULL; operator++)
-		if (value_is_string(name, operator->name))
-			return operator->compile != NULL ? operator->compile(operator, operand, immutable) :
-				expression_arguments(operator, operand, immutable);
+	static const ExpressionOperator *const tables[] = {
+		expression_operators, expression_arithmetic_operators, expression_array_operators,
+		expression_object_operators, expression_string_operators, expression_convert_operators,
+		expression_variable_operators
+	};
+
+	for (int i = 0; i < lengthof(tables); i++)
+		for (const ExpressionOperator *operator = tables[i]; operator->name != NULL; operator++)
+			if (value_is_string(name, operator->name))
+				return operator->compile != NULL ? operator->compile(operator, operand, scope) :
+					expression_arguments(operator, operand, scope);
 	ereport(ERROR,
 			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 			 errmsg("the expression operator \"%s\" is not supported",
@@ -326,7 +430,7 @@ compile_operator(const JsonbValue *name, const JsonbValue *operand, bool immutab
 }
 
 static Expression *
-compile_object(const JsonbValue *source, bool immutable)
+compile_object(const JsonbValue *source, const ExpressionScope *scope)
 {
 	Expression *expression = new_expression(evaluate_object);
 	uint32		count = value_count(source);
@@ -347,25 +451,36 @@ compile_object(const JsonbValue *source, bool immutable)
 						 errmsg("the expression operator \"%s\" must stand alone in its object: %s",
 								text_for_message(key.val.string.val, key.val.string.len),
 								value_to_cstring(source))));
-			return compile_operator(&key, &value, immutable);
+			return compile_operator(&key, &value, scope);
 		}
 		check_name(key.val.string.val, key.val.string.len, true);
 		expression->keys[expression->nargs] = key;
-		expression->args[expression->nargs++] = compile(&value, immutable);
+		expression->args[expression->nargs++] = expression_compile_within(&value, scope);
 	}
 	return fold(expression);
 }
 
-static Expression *
-compile(const JsonbValue *source, bool immutable)
+/* An operator without arguments yet. */
+Expression *
+expression_new(const ExpressionOperator *operator)
+{
+	Expression *expression = new_expression(operator->evaluate);
+
+	expression->operator = operator;
+	return expression;
+}
+
+/* Compile a part of an expression, with the variables that are bound around it. */
+Expression *
+expression_compile_within(const JsonbValue *source, const ExpressionScope *scope)
 {
 	check_stack_depth();
 	if (source->type == jbvString)
-		return compile_string(source, immutable);
+		return compile_string(source, scope);
 	if (value_is_array(source))
-		return compile_array(source, immutable);
+		return compile_array(source, scope);
 	if (value_is_object(source))
-		return compile_object(source, immutable);
+		return compile_object(source, scope);
 	return expression_constant(source);
 }
 
@@ -377,7 +492,10 @@ compile(const JsonbValue *source, bool immutable)
 Expression *
 expression_compile(const JsonbValue *source, bool immutable)
 {
-	return compile(source, immutable);
+	ExpressionScope scope = {0};
+
+	scope.immutable = immutable;
+	return expression_compile_within(source, &scope);
 }
 
 /* The value for a document, in *result; false if it is missing.  Class 22 errors. */

@@ -1,15 +1,14 @@
 /*
  * document/expression_operators.c
- *		The operators of the expression language.
- *
- * null and missing make arithmetic null, as in MongoDB; numbers are numeric, so
- * 0.1 + 0.2 is 0.3 and nothing overflows into a double.
+ *		The operators of the expression language: the table, and those that compare,
+ *		decide and choose.
  */
 #include "postgres.h"
 
 #include "expression.h"
 
-pg_noreturn static void
+/* 22023: an operator cannot take this argument; expected is "a number" for example. */
+void
 argument_error(const Expression *expression, const JsonbValue *argument, const char *expected)
 {
 	ereport(ERROR,
@@ -20,7 +19,7 @@ argument_error(const Expression *expression, const JsonbValue *argument, const c
 }
 
 /* Argument i; false if it is missing or null, when *result is null. */
-static bool
+bool
 evaluate_not_null(const Expression *expression, int i, EvaluationContext *context, JsonbValue *result)
 {
 	if (evaluate(expression->args[i], context, result) && result->type != jbvNull)
@@ -30,7 +29,7 @@ evaluate_not_null(const Expression *expression, int i, EvaluationContext *contex
 }
 
 /* Both arguments; false if one is missing or null, when *a is null. */
-static bool
+bool
 evaluate_pair(const Expression *expression, EvaluationContext *context, JsonbValue *a, JsonbValue *b)
 {
 	bool		found = evaluate_not_null(expression, 0, context, a);
@@ -42,78 +41,36 @@ evaluate_pair(const Expression *expression, EvaluationContext *context, JsonbVal
 	return found;
 }
 
-static void
+void
 check_number(const Expression *expression, const JsonbValue *argument)
 {
 	if (argument->type != jbvNumeric)
 		argument_error(expression, argument, "a number");
 }
 
-/* Combine all arguments, from the first on; null ends it. */
-static bool
-evaluate_fold(const Expression *expression, EvaluationContext *context, JsonbValue *result,
-			  int64 start, Numeric (*combine) (Numeric a, Numeric b))
+void
+check_array(const Expression *expression, const JsonbValue *argument)
 {
-	Numeric		sum = NULL;
-
-	for (int i = 0; i < expression->nargs; i++)
-	{
-		JsonbValue	argument;
-
-		if (!evaluate_not_null(expression, i, context, &argument))
-		{
-			result->type = jbvNull;
-			return true;
-		}
-		check_number(expression, &argument);
-		sum = sum == NULL ? argument.val.numeric : combine(sum, argument.val.numeric);
-	}
-	result->type = jbvNumeric;
-	result->val.numeric = sum != NULL ? sum : int64_to_numeric(start);
-	return true;
+	if (!value_is_array(argument))
+		argument_error(expression, argument, "an array");
 }
 
-static bool
-evaluate_add(const Expression *expression, EvaluationContext *context, JsonbValue *result)
+void
+check_string(const Expression *expression, const JsonbValue *argument)
 {
-	return evaluate_fold(expression, context, result, 0, number_add);
+	if (argument->type != jbvString)
+		argument_error(expression, argument, "a string");
 }
 
-static bool
-evaluate_multiply(const Expression *expression, EvaluationContext *context, JsonbValue *result)
+/* The argument as an integer. */
+int32
+check_integer(const Expression *expression, const JsonbValue *argument)
 {
-	return evaluate_fold(expression, context, result, 1, number_multiply);
-}
+	int64		i;
 
-static bool
-evaluate_subtract(const Expression *expression, EvaluationContext *context, JsonbValue *result)
-{
-	JsonbValue	b;
-
-	if (!evaluate_pair(expression, context, result, &b))
-		return true;
-	check_number(expression, result);
-	check_number(expression, &b);
-	result->val.numeric = number_subtract(result->val.numeric, b.val.numeric);
-	return true;
-}
-
-static bool
-evaluate_divide(const Expression *expression, EvaluationContext *context, JsonbValue *result)
-{
-	JsonbValue	b;
-
-	if (!evaluate_pair(expression, context, result, &b))
-		return true;
-	check_number(expression, result);
-	check_number(expression, &b);
-	if (number_is_zero(b.val.numeric))
-		ereport(ERROR,
-				(errcode(ERRCODE_DIVISION_BY_ZERO),
-				 errmsg("$divide of %s by zero", value_to_cstring(result)),
-				 errhint("Guard it with {\"$cond\": [{\"$eq\": [divisor, 0]}, null, {\"$divide\": ...}]}.")));
-	result->val.numeric = number_divide(result->val.numeric, b.val.numeric);
-	return true;
+	if (argument->type != jbvNumeric || !number_to_int64(argument->val.numeric, &i) || i != (int32) i)
+		argument_error(expression, argument, "an integer of 32 bits");
+	return (int32) i;
 }
 
 /* The order of two arguments; missing comes before null. */
@@ -182,7 +139,7 @@ evaluate_cmp(const Expression *expression, EvaluationContext *context, JsonbValu
 }
 
 /* All but false, null, missing and zero. */
-static bool
+bool
 evaluate_truth(const Expression *expression, EvaluationContext *context)
 {
 	JsonbValue	value;
@@ -228,30 +185,59 @@ evaluate_cond(const Expression *expression, EvaluationContext *context, JsonbVal
 
 /* {"if": ..., "then": ..., "else": ...}, or the three in an array */
 static Expression *
-compile_cond(const ExpressionOperator *operator, const JsonbValue *operand, bool immutable)
+compile_cond(const ExpressionOperator *operator, const JsonbValue *operand, const ExpressionScope *scope)
 {
 	static const char *const names[] = {"if", "then", "else"};
-	Expression *expression;
-	JsonbValue	parts[lengthof(names)];
-	JsonbValue	list;
 
 	if (!value_is_object(operand))
-		return expression_arguments(operator, operand, immutable);
-	for (int i = 0; i < lengthof(names); i++)
-		if (!value_get_cstring(operand, names[i], &parts[i]))
-			ereport(ERROR,
-					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-					 errmsg("$cond needs \"%s\": %s", names[i], value_to_cstring(operand))));
-	if (value_count(operand) > lengthof(names))
+		return expression_arguments(operator, operand, scope);
+	return expression_named_arguments(operator, operand, names, 3, 3, scope);
+}
+
+/* The arguments are cases and what they give, in turn, and the default, which may be NULL. */
+static bool
+evaluate_switch(const Expression *expression, EvaluationContext *context, JsonbValue *result)
+{
+	const Expression *otherwise = expression->args[expression->nargs - 1];
+
+	for (int i = 0; i + 1 < expression->nargs; i += 2)
+		if (evaluate_truth(expression->args[i], context))
+			return evaluate(expression->args[i + 1], context, result);
+	if (otherwise == NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("$cond takes only \"if\", \"then\" and \"else\": %s", value_to_cstring(operand))));
-	list.type = jbvArray;
-	list.val.array.nElems = lengthof(names);
-	list.val.array.elems = parts;
-	list.val.array.rawScalar = false;
-	value_pack(&list);
-	expression = expression_arguments(operator, &list, immutable);
+				 errmsg("$switch found no branch that applies, and has no default")));
+	return evaluate(otherwise, context, result);
+}
+
+/* {"branches": [{"case": ..., "then": ...}, ...], "default": ...} */
+static Expression *
+compile_switch(const ExpressionOperator *operator, const JsonbValue *operand, const ExpressionScope *scope)
+{
+	static const char *const names[] = {"branches", "default"};
+	static const char *const branch_names[] = {"case", "then"};
+	Expression *expression = expression_new(operator);
+	JsonbValue	parts[2];
+	JsonbWalk	walk;
+	JsonbValue	branch;
+
+	expression_fields(operator, operand, names, 1, 2, parts);
+	if (!value_is_array(&parts[0]) || (value_count(&parts[0]) == 0))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("the branches of $switch must be an array of at least one: %s", value_to_cstring(operand))));
+	expression->args = palloc((2 * value_count(&parts[0]) + 1) * sizeof(Expression *));
+	walk_begin(&walk, parts[0].val.binary.data);
+	while (walk_next(&walk, NULL, &branch))
+	{
+		JsonbValue	pair[2];
+
+		expression_fields(operator, &branch, branch_names, 2, 2, pair);
+		for (int i = 0; i < 2; i++)
+			expression->args[expression->nargs++] = expression_compile_within(&pair[i], scope);
+	}
+	expression->args[expression->nargs++] = parts[1].type == jbvObject ? NULL :
+		expression_compile_within(&parts[1], scope);
 	return expression;
 }
 
@@ -266,78 +252,26 @@ evaluate_if_null(const Expression *expression, EvaluationContext *context, Jsonb
 }
 
 static Expression *
-compile_literal(const ExpressionOperator *operator, const JsonbValue *operand, bool immutable)
+compile_literal(const ExpressionOperator *operator, const JsonbValue *operand, const ExpressionScope *scope)
 {
 	return expression_constant(operand);
 }
 
-static bool
-evaluate_array_elem_at(const Expression *expression, EvaluationContext *context, JsonbValue *result)
-{
-	JsonbValue	array,
-				index;
-	int64		i;
-
-	if (!evaluate_pair(expression, context, &array, &index))
-	{
-		result->type = jbvNull;
-		return true;
-	}
-	if (!value_is_array(&array))
-		argument_error(expression, &array, "an array");
-	if (index.type != jbvNumeric || !number_to_int64(index.val.numeric, &i) ||
-		i != (int32) i)
-		argument_error(expression, &index, "an integer of 32 bits");
-	if (i < 0)
-		i += value_count(&array);
-	if (i < 0 || i >= value_count(&array))
-		return false;
-	container_value(array.val.binary.data, (uint32) i, result);
-	return true;
-}
-
-/* MongoDB's name of the type; of a number, the smallest type that holds it. */
-static bool
-evaluate_type(const Expression *expression, EvaluationContext *context, JsonbValue *result)
-{
-	JsonbValue	value;
-	const char *name;
-	int64		n;
-
-	if (!evaluate(expression->args[0], context, &value))
-		name = "missing";
-	else if (value.type == jbvBool)
-		name = "bool";
-	else if (value.type != jbvNumeric)
-		name = value_type_name(&value);
-	else if (!number_to_int64(value.val.numeric, &n))
-		name = "double";
-	else
-		name = n == (int32) n ? "int" : "long";
-	value_from_cstring(name, result);
-	return true;
-}
-
 const ExpressionOperator expression_operators[] =
 {
-	{"$add", evaluate_add, 0, -1, NULL},
-	{"$and", evaluate_and, 0, -1, NULL},
-	{"$arrayElemAt", evaluate_array_elem_at, 2, 2, NULL},
-	{"$cmp", evaluate_cmp, 2, 2, NULL},
-	{"$cond", evaluate_cond, 3, 3, compile_cond},
-	{"$divide", evaluate_divide, 2, 2, NULL},
-	{"$eq", evaluate_eq, 2, 2, NULL},
-	{"$gt", evaluate_gt, 2, 2, NULL},
-	{"$gte", evaluate_gte, 2, 2, NULL},
-	{"$ifNull", evaluate_if_null, 2, -1, NULL},
-	{"$literal", NULL, 0, -1, compile_literal},
-	{"$lt", evaluate_lt, 2, 2, NULL},
-	{"$lte", evaluate_lte, 2, 2, NULL},
-	{"$multiply", evaluate_multiply, 0, -1, NULL},
-	{"$ne", evaluate_ne, 2, 2, NULL},
-	{"$not", evaluate_not, 1, 1, NULL},
-	{"$or", evaluate_or, 0, -1, NULL},
-	{"$subtract", evaluate_subtract, 2, 2, NULL},
-	{"$type", evaluate_type, 1, 1, NULL},
-	{NULL, NULL, 0, 0, NULL}
+	{"$and", evaluate_and, 0, -1, NULL, NULL},
+	{"$cmp", evaluate_cmp, 2, 2, NULL, NULL},
+	{"$cond", evaluate_cond, 3, 3, compile_cond, NULL},
+	{"$eq", evaluate_eq, 2, 2, NULL, NULL},
+	{"$gt", evaluate_gt, 2, 2, NULL, NULL},
+	{"$gte", evaluate_gte, 2, 2, NULL, NULL},
+	{"$ifNull", evaluate_if_null, 2, -1, NULL, NULL},
+	{"$literal", NULL, 0, -1, compile_literal, NULL},
+	{"$lt", evaluate_lt, 2, 2, NULL, NULL},
+	{"$lte", evaluate_lte, 2, 2, NULL, NULL},
+	{"$ne", evaluate_ne, 2, 2, NULL, NULL},
+	{"$not", evaluate_not, 1, 1, NULL, NULL},
+	{"$or", evaluate_or, 0, -1, NULL, NULL},
+	{"$switch", evaluate_switch, 0, -1, compile_switch, NULL},
+	{NULL, NULL, 0, 0, NULL, NULL}
 };

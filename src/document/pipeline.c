@@ -1,12 +1,14 @@
 /*
  * document/pipeline.c
- *		Updates given as a pipeline: $set $addFields $unset $replaceWith $replaceRoot.
+ *		Updates given as a pipeline: $set $addFields $unset $project $replaceWith $replaceRoot.
  *
  * Stages run one after the other, each on the document that the one before it
  * left.  The paths of a $set or $unset form a tree, as those of the update
  * operators do, but follow the other rules that MongoDB has here: a step is
  * always a key, a path goes into every element of an array, a scalar in the way
  * gives place to an object, and a field whose expression is missing goes away.
+ * A $project that excludes is an $unset; one that includes builds a new document
+ * from the tree.
  */
 #include "postgres.h"
 
@@ -14,13 +16,14 @@
 
 #include "update.h"
 
-/* A step of a stage's paths; a leaf sets its field, or removes it. */
+/* A step of a stage's paths; a leaf sets its field, or removes it, or takes it over. */
 typedef struct FieldNode
 {
 	const char *name;
 	int			len;
-	const Expression *expression;	/* leaf of $set */
+	const Expression *expression;	/* leaf of $set, or of $project */
 	bool		leaf;
+	bool		computes;		/* $project: there is an expression in it */
 	uint32		nchildren;
 	uint32		maxchildren;
 	struct FieldNode **children;	/* in the order of an object's keys */
@@ -28,7 +31,8 @@ typedef struct FieldNode
 
 typedef struct PipelineStage
 {
-	FieldNode  *fields;			/* $set, $unset */
+	FieldNode  *fields;			/* $set, $unset, $project */
+	bool		projects;		/* only the fields stay */
 	const Expression *document; /* $replaceWith */
 } PipelineStage;
 
@@ -75,6 +79,16 @@ child_for_name(FieldNode *parent, const char *name, int len)
 	parent->children[i] = node;
 	parent->nchildren++;
 	return node;
+}
+
+static bool
+has_child(const FieldNode *parent, const JsonbValue *name)
+{
+	for (uint32 i = 0; i < parent->nchildren; i++)
+		if (key_compare(parent->children[i]->name, parent->children[i]->len,
+						name->val.string.val, name->val.string.len) == 0)
+			return true;
+	return false;
 }
 
 /* The leaf for a path below a node; its place must not be taken. */
@@ -173,6 +187,101 @@ compile_unset(FieldNode *node, const JsonbValue *operand)
 	}
 }
 
+/* What the fields of a $project ask for. */
+typedef struct Projection
+{
+	FieldNode  *included;		/* and computed */
+	FieldNode  *excluded;
+	bool		has_id;			/* _id is named, */
+	bool		keeps_id;		/* and included */
+} Projection;
+
+/* Is it 1 or true, 0 or false?  False for an expression. */
+static bool
+is_switch(const JsonbValue *value)
+{
+	return value->type == jbvBool || value->type == jbvNumeric;
+}
+
+/* Mark the nodes on the way to the leaf at a path as computing. */
+static void
+mark_computing(FieldNode *node, const JsonbValue *text)
+{
+	DocPath    *path = path_parse(text->val.string.val, text->val.string.len, false);
+
+	for (int i = 0; i < path->nsteps; i++)
+	{
+		node = child_for_name(node, path->steps[i].name, path->steps[i].len);
+		node->computes = true;
+	}
+}
+
+/* One field at a path, which is dotted and from the document's root. */
+static void
+compile_projected(Projection *projection, const JsonbValue *path, const JsonbValue *value)
+{
+	if (is_nested(value))
+	{
+		JsonbWalk	walk;
+		JsonbValue	key,
+					inner;
+
+		check_stack_depth();
+		walk_begin(&walk, value->val.binary.data);
+		while (walk_next(&walk, &key, &inner))
+		{
+			JsonbValue	whole;
+
+			value_from_cstring(psprintf("%.*s.%.*s", path->val.string.len, path->val.string.val,
+										key.val.string.len, key.val.string.val), &whole);
+			compile_projected(projection, &whole, &inner);
+		}
+	}
+	else if (is_switch(value) && value_is_string(path, "_id"))
+	{
+		projection->has_id = true;
+		projection->keeps_id = value_is_true(value);
+	}
+	else if (is_switch(value))
+		(void) add_path(value_is_true(value) ? projection->included : projection->excluded, path);
+	else if (value_is_object(value) && value_count(value) == 0)
+		stage_error("$project", value, "1, 0, an expression, or an object of fields");
+	else
+	{
+		add_path(projection->included, path)->expression = expression_compile(value, false);
+		mark_computing(projection->included, path);
+	}
+}
+
+static void
+compile_project(PipelineStage *stage, const JsonbValue *operand)
+{
+	Projection	projection = {0};
+	JsonbValue	id,
+				key,
+				value;
+	JsonbWalk	walk;
+
+	if (!value_is_object(operand) || value_count(operand) == 0)
+		stage_error("$project", operand, "an object of fields");
+	projection.included = palloc0(sizeof(FieldNode));
+	projection.excluded = palloc0(sizeof(FieldNode));
+	walk_begin(&walk, operand->val.binary.data);
+	while (walk_next(&walk, &key, &value))
+		compile_projected(&projection, &key, &value);
+	if (projection.included->nchildren > 0 && projection.excluded->nchildren > 0)
+		stage_error("$project", operand, "fields that are all included or all excluded, but for _id");
+
+	/* _id stays unless it is excluded, or the only one that is */
+	stage->projects = projection.included->nchildren > 0 ||
+		(projection.excluded->nchildren == 0 && projection.keeps_id);
+	stage->fields = stage->projects ? projection.included : projection.excluded;
+	value_from_cstring("_id", &id);
+	if (stage->projects ? (projection.keeps_id || (!projection.has_id && !has_child(stage->fields, &id))) :
+		(projection.has_id && !projection.keeps_id))
+		(void) add_path(stage->fields, &id);
+}
+
 static void
 compile_stage(PipelineStage *stage, const JsonbValue *source)
 {
@@ -209,16 +318,13 @@ compile_stage(PipelineStage *stage, const JsonbValue *source)
 		stage->document = expression_compile(&root, false);
 	}
 	else if (value_is_string(&name, "$project"))
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("the pipeline stage $project is not supported"),
-				 errhint("Use $set, $unset or $replaceWith.")));
+		compile_project(stage, &operand);
 	else
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("unrecognized stage in an update pipeline: \"%s\"",
 						text_for_message(name.val.string.val, name.val.string.len)),
-				 errhint("The stages of an update are $set, $addFields, $unset, $replaceWith and $replaceRoot.")));
+				 errhint("The stages of an update are $set, $addFields, $unset, $project, $replaceWith and $replaceRoot.")));
 }
 
 /* Compiles an array of stages; the result is palloc'd and points into it. */
@@ -337,6 +443,71 @@ apply_field(const FieldNode *node, const JsonbValue *root, const JsonbValue *old
 	pairs_finish(&pairs, &effect->value);
 }
 
+static bool project_field(const FieldNode *node, const JsonbValue *root, const JsonbValue *old,
+						  JsonbValue *result);
+
+/* The fields of an object, or of what is none, that a $project takes. */
+static void
+project_object(const FieldNode *node, const JsonbValue *root, const JsonbValue *old, JsonbValue *result)
+{
+	PairList	pairs = {0};
+
+	for (uint32 i = 0; i < node->nchildren; i++)
+	{
+		const FieldNode *child = node->children[i];
+		JsonbValue	value;
+		bool		found = old != NULL && value_get(old, child->name, child->len, &value);
+
+		if (project_field(child, root, found ? &value : NULL, &value))
+			pairs_append(&pairs, child->name, child->len, &value);
+	}
+	pairs_finish(&pairs, result);
+	value_pack(result);
+}
+
+static void
+project_array(const FieldNode *node, const JsonbValue *root, const JsonbValue *old, JsonbValue *result)
+{
+	ValueList	list = {0};
+	JsonbWalk	walk;
+	JsonbValue	element,
+				value;
+
+	walk_begin(&walk, old->val.binary.data);
+	while (walk_next(&walk, NULL, &element))
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (project_field(node, root, &element, &value))
+			values_append(&list, &value);
+	}
+	values_finish(&list, result);
+	value_pack(result);
+}
+
+/* What a $project makes of the value that is there, or NULL; false for nothing. */
+static bool
+project_field(const FieldNode *node, const JsonbValue *root, const JsonbValue *old, JsonbValue *result)
+{
+	check_stack_depth();
+	if (node->leaf)
+	{
+		if (node->expression != NULL)
+			return expression_evaluate(node->expression, root, result);
+		if (old != NULL && old != result)
+			*result = *old;
+		return old != NULL;
+	}
+	if (old != NULL && value_is_array(old))
+		project_array(node, root, old, result);
+	else if (old != NULL && value_is_object(old))
+		project_object(node, root, old, result);
+	else if (node->computes)
+		project_object(node, root, NULL, result);
+	else
+		return false;
+	return true;
+}
+
 static Jsonb *
 run_stage(const PipelineStage *stage, Jsonb *doc)
 {
@@ -345,6 +516,11 @@ run_stage(const PipelineStage *stage, Jsonb *doc)
 	UpdateEffect effect;
 
 	value_from_jsonb(doc, &root);
+	if (stage->projects)
+	{
+		project_object(stage->fields, &root, &root, &value);
+		return value_to_jsonb(&value);
+	}
 	if (stage->document == NULL)
 	{
 		apply_object(stage->fields, &root, &root, &effect);

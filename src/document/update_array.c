@@ -48,20 +48,6 @@ typedef struct PullOperand
 } PullOperand;
 
 static void
-list_from_array(const JsonbValue *array, ValueList *list)
-{
-	JsonbWalk	walk;
-	JsonbValue	element;
-
-	walk_begin(&walk, array->val.binary.data);
-	while (walk_next(&walk, NULL, &element))
-	{
-		CHECK_FOR_INTERRUPTS();
-		values_append(list, &element);
-	}
-}
-
-static void
 set_array(UpdateEffect *effect, const ValueList *list)
 {
 	effect->kind = EFFECT_SET;
@@ -91,75 +77,19 @@ compile_integer(const UpdateOperation *operation, const char *name, const JsonbV
 	return n;
 }
 
-pg_noreturn static void
-sort_error(const UpdateOperation *operation, const JsonbValue *value, const char *hint)
-{
-	ereport(ERROR,
-			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-			 errmsg("invalid $sort for %s at \"%s\": %s", operation->operator->name,
-					operation->path, value_to_cstring(value)),
-			 errdetail("$sort must be 1, -1, an object such as {\"field\": -1}, or an array of several such objects."),
-			 hint != NULL ? errhint("%s", hint) : 0));
-}
-
-/* 1 or -1: is it descending? */
-static bool
-compile_direction(const UpdateOperation *operation, const JsonbValue *sort, const JsonbValue *direction)
-{
-	int64		n;
-
-	if (direction->type != jbvNumeric || !number_to_int64(direction->val.numeric, &n) ||
-		(n != 1 && n != -1))
-		sort_error(operation, sort, NULL);
-	return n == -1;
-}
-
-/* One key, as {"field": -1}. */
-static void
-compile_sort_key(const UpdateOperation *operation, const JsonbValue *sort, SortKey *result)
-{
-	JsonbValue	key,
-				direction;
-
-	if (!value_is_object(sort) || value_count(sort) == 0)
-		sort_error(operation, sort, NULL);
-	if (value_count(sort) > 1)
-		sort_error(operation, sort,
-				   "jsonb does not keep the order of an object's keys. Write [{\"first\": 1}, {\"second\": -1}].");
-	container_key(sort->val.binary.data, 0, &key);
-	container_value(sort->val.binary.data, 0, &direction);
-	result->path = path_parse(key.val.string.val, key.val.string.len, false);
-	result->descending = compile_direction(operation, sort, &direction);
-}
-
 static SortOrder *
 compile_sort(const UpdateOperation *operation, const JsonbValue *sort)
 {
-	SortOrder  *order = palloc(sizeof(SortOrder));
+	const char *hint = NULL;
+	SortOrder  *order = sort_compile(sort, &hint);
 
-	if (value_is_array(sort))
-	{
-		JsonbWalk	walk;
-		JsonbValue	element;
-
-		if (value_count(sort) < 2)
-			sort_error(operation, sort, "One key stands without an array around it.");
-		order->nkeys = 0;
-		order->keys = palloc(value_count(sort) * sizeof(SortKey));
-		walk_begin(&walk, sort->val.binary.data);
-		while (walk_next(&walk, NULL, &element))
-			compile_sort_key(operation, &element, &order->keys[order->nkeys++]);
-		return order;
-	}
-	order->nkeys = 1;
-	order->keys = palloc(sizeof(SortKey));
-	if (value_is_object(sort))
-		compile_sort_key(operation, sort, &order->keys[0]);
-	else
-	{
-		order->keys[0].path = NULL;
-		order->keys[0].descending = compile_direction(operation, sort, sort);
-	}
+	if (order == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("invalid $sort for %s at \"%s\": %s", operation->operator->name,
+						operation->path, value_to_cstring(sort)),
+				 errdetail("$sort must be 1, -1, an object such as {\"field\": -1}, or an array of several such objects."),
+				 hint != NULL ? errhint("%s", hint) : 0));
 	return order;
 }
 
@@ -198,7 +128,7 @@ compile_each(const UpdateOperation *operation, const JsonbValue *each, ValueList
 				 errmsg("invalid $each for %s at \"%s\": %s", operation->operator->name,
 						operation->path, value_to_cstring(each)),
 				 errdetail("The value must be an array.")));
-	list_from_array(each, list);
+	values_from_array(list, each);
 }
 
 static void *
@@ -300,7 +230,7 @@ push_sorted(const PushOperand *push, const JsonbValue *old, UpdateEffect *effect
 				high;
 
 	if (old != NULL)
-		list_from_array(old, &list);
+		values_from_array(&list, old);
 	/* where equal elements stand is where they were inserted */
 	for (uint32 i = 0; i < push->each.n; i++)
 		values_append(&list, &push->each.values[i]);
@@ -562,7 +492,7 @@ compile_pull_all(const UpdateOperation *operation, const JsonbValue *operand)
 
 	if (!value_is_array(operand))
 		update_operand_error(operation, operand, "an array");
-	list_from_array(operand, &list);
+	values_from_array(&list, operand);
 	pull->set = set_from_list(&list, &pull->n);
 	return pull;
 }

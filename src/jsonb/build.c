@@ -43,6 +43,21 @@ values_append(ValueList *list, const JsonbValue *value)
 	list->values[list->n++] = *value;
 }
 
+/* Append the elements of an array that was read. */
+void
+values_from_array(ValueList *list, const JsonbValue *array)
+{
+	JsonbWalk	walk;
+	JsonbValue	element;
+
+	walk_begin(&walk, array->val.binary.data);
+	while (walk_next(&walk, NULL, &element))
+	{
+		CHECK_FOR_INTERRUPTS();
+		values_append(list, &element);
+	}
+}
+
 /* The list as an array to be written, which shares its memory. */
 void
 values_finish(const ValueList *list, JsonbValue *result)
