@@ -478,6 +478,47 @@ COMMENT ON FUNCTION create_discriminator_index(regclass, name, text, text[], boo
 'make the btree index on the text of a discriminator and of what is at a path of a jsonb column: ((doc ->> ''type''), (doc ->> ''published_at'') DESC); false if there is such an index and if_not_exists says so, else 42710; 42501 for one who does not own the relation';
 
 --
+-- 8. Outlier pattern
+--
+
+CREATE FUNCTION outlier_exceeds(before jsonb, after jsonb, path text[], max_size integer, flag text, overflow regclass) RETURNS boolean
+AS 'MODULE_PATHNAME', 'pattern_outlier_exceeds'
+LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION outlier_exceeds(jsonb, jsonb, text[], integer, text, regclass) IS
+'for the WHEN clauses of create_outlier: has the document after a write more than max_size elements at path, or lost the flag that it had before? The trigger moves them to the table overflow';
+
+CREATE FUNCTION outlier_overflow() RETURNS trigger
+AS 'MODULE_PATHNAME', 'pattern_outlier_overflow'
+LANGUAGE C;
+COMMENT ON FUNCTION outlier_overflow() IS
+'the trigger of create_outlier: moves elements beyond the first to the overflow table';
+
+CREATE FUNCTION create_outlier(relation regclass, column_name name, path text[], max_size integer,
+	overflow name DEFAULT NULL, flag text DEFAULT 'has_extras') RETURNS boolean
+AS 'MODULE_PATHNAME', 'pattern_create_outlier'
+LANGUAGE C;
+COMMENT ON FUNCTION create_outlier(regclass, name, text[], integer, name, text) IS
+'keeps the first max_size elements of the array at path in the document and the rest, in order, in the table overflow (RELATION_FIELD if not given), which is created; flag is the field that says that there are some. The relation needs a primary key of one column. 42501 unless owned, 42710 if there is one for the path, 55000 without the primary key';
+
+CREATE FUNCTION outlier_push(relation regclass, key "any", element jsonb, column_name name DEFAULT NULL, path text[] DEFAULT NULL) RETURNS boolean
+AS 'MODULE_PATHNAME', 'pattern_outlier_push'
+LANGUAGE C;
+COMMENT ON FUNCTION outlier_push(regclass, "any", jsonb, name, text[]) IS
+'puts an element behind the last of the array of the document with a primary key, at the same cost for any length; true if it stands in the document, false if in the overflow table. column_name and path say which, if there are several. 23503 if there is no such document, 42704 if the relation has no outlier';
+
+CREATE FUNCTION outlier_elements(relation regclass, key "any", column_name name DEFAULT NULL, path text[] DEFAULT NULL) RETURNS SETOF jsonb
+AS 'MODULE_PATHNAME', 'pattern_outlier_elements'
+LANGUAGE C STABLE;
+COMMENT ON FUNCTION outlier_elements(regclass, "any", name, text[]) IS
+'all elements of the array of the document with a primary key: those in the document, then those in the overflow table, in their order; no rows if there is no such document';
+
+CREATE FUNCTION drop_outlier(relation regclass, column_name name, path text[], if_exists boolean DEFAULT false) RETURNS boolean
+AS 'MODULE_PATHNAME', 'pattern_drop_outlier'
+LANGUAGE C;
+COMMENT ON FUNCTION drop_outlier(regclass, name, text[], boolean) IS
+'puts the elements of the overflow table back into the documents, and drops the table, the flags and the triggers. 42501 unless owned, 42704 if there is none';
+
+--
 -- 9. BSON
 --
 

@@ -19,8 +19,10 @@
 #if PG_VERSION_NUM < 180000
 #define pg_noreturn pg_attribute_noreturn()
 #define vacuum_delay_analyze() vacuum_delay_point()
+#define primary_key_index(relation) RelationGetPrimaryKeyIndex(relation)
 #else
 #define vacuum_delay_analyze() vacuum_delay_point(true)
+#define primary_key_index(relation) RelationGetPrimaryKeyIndex(relation, false)
 #endif
 
 #endif							/* PATTERN_COMPAT_H */

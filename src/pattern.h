@@ -297,6 +297,7 @@ extern void relation_lock_owned(Oid relid, LOCKMODE lockmode, const char *relkin
 extern AttrNumber relation_column(Oid relid, const char *name, Oid type);
 extern char *relation_quoted_name(Oid relid);
 extern List *relation_views(Oid relid);
+extern char *operator_quoted_name(Oid operator);
 extern char *extension_schema(FunctionCallInfo fcinfo);
 
 /*
@@ -304,6 +305,7 @@ extern char *extension_schema(FunctionCallInfo fcinfo);
  */
 extern void spi_run(const char *sql);
 extern List *spi_texts(const char *sql);
+extern struct _SPI_plan *spi_saved_plan(const char *sql, int nargs, Oid *types);
 
 /*
  * server/trigger.c: what the triggers of all patterns have in common

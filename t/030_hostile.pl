@@ -105,7 +105,7 @@ SELECT 'regprocedure', value FROM unnest(ARRAY[NULL, '0', '4294967295', 'now()',
 CREATE VIEW functions AS
 SELECT p.oid::regprocedure AS function, p.oid::regproc AS name, p.prokind AS kind, p.provolatile AS volatility, p.proretset AS is_set,
 	p.pronargs - p.pronargdefaults AS required,
-	ARRAY(SELECT format_type(t, NULL) FROM unnest(p.proargtypes::oid[]) WITH ORDINALITY a(t, i) ORDER BY i) AS types,
+	ARRAY(SELECT replace(format_type(t, NULL), '"any"', 'text') FROM unnest(p.proargtypes::oid[]) WITH ORDINALITY a(t, i) ORDER BY i) AS types,
 	'cstring'::regtype = ANY (p.proargtypes::oid[] || p.prorettype) AS is_io
 FROM pg_proc p
 JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'

@@ -10,6 +10,7 @@
 
 #include "access/relation.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_operator.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
@@ -109,6 +110,22 @@ relation_quoted_name(Oid relid)
 {
 	return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relid)),
 									  get_rel_name(relid));
+}
+
+/* An operator for SQL, with its schema: OPERATOR(pg_catalog.=); palloc'd. */
+char *
+operator_quoted_name(Oid operator)
+{
+	HeapTuple	tuple = SearchSysCache1(OPEROID, ObjectIdGetDatum(operator));
+	Form_pg_operator form;
+	char	   *name;
+
+	if (!HeapTupleIsValid(tuple))
+		elog(ERROR, "cache lookup failed for operator %u", operator);
+	form = (Form_pg_operator) GETSTRUCT(tuple);
+	name = psprintf("OPERATOR(%s.%s)", quote_identifier(get_namespace_name(form->oprnamespace)), NameStr(form->oprname));
+	ReleaseSysCache(tuple);
+	return name;
 }
 
 /* The schema of the extension, which is that of the function called; palloc'd. */

@@ -1,0 +1,380 @@
+/*
+ * patterns/outlier.c
+ *		Outlier pattern: the trigger that keeps a document and its overflow whole.
+ *
+ * The trigger runs after the row was written: what a BEFORE trigger writes
+ * elsewhere stays when the row itself is rejected.  It goes by the document as it
+ * now is, not by the one that it was called for, since other triggers may have
+ * written the row meanwhile and called it for that already.
+ *
+ *		flag set		the array is the head; what is beyond max_size goes to the end
+ *						of the overflow
+ *		flag not set	the array is all there is: what the overflow has is deleted, and
+ *						what is beyond max_size takes its place
+ *
+ * A document within the limit pays for the WHEN clause and nothing else.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/stratnum.h"
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "nodes/nodeFuncs.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+
+#include "outlier.h"
+
+PG_FUNCTION_INFO_V1(pattern_outlier_exceeds);
+PG_FUNCTION_INFO_V1(pattern_outlier_overflow);
+
+/*
+ * The one column of the table's primary key, its type, and the operator that
+ * says whether two keys are equal.  55000 if there is none.
+ */
+void
+outlier_key(Relation relation, Outlier *outlier)
+{
+	Oid			index_oid = primary_key_index(relation);
+	Relation	index = OidIsValid(index_oid) ? index_open(index_oid, AccessShareLock) : NULL;
+	Oid			operator;
+
+	if (index == NULL || index->rd_index->indnkeyatts != 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("relation \"%s\" has no primary key of one column", RelationGetRelationName(relation)),
+				 errhint("The rows of the overflow table refer to their document by it.")));
+	outlier->key = index->rd_index->indkey.values[0];
+	outlier->key_type = TupleDescAttr(RelationGetDescr(relation), outlier->key - 1)->atttypid;
+	operator = get_opfamily_member(index->rd_opfamily[0], index->rd_opcintype[0], index->rd_opcintype[0],
+								   BTEqualStrategyNumber);
+	outlier->equal = operator_quoted_name(operator);
+	index_close(index, AccessShareLock);
+}
+
+/* A path that may name the array: 22023 unless it has steps. */
+DocPath *
+outlier_path(ArrayType *array)
+{
+	Datum	   *steps;
+	bool	   *nulls;
+	int			n;
+
+	deconstruct_array(array, TEXTOID, -1, false, TYPALIGN_INT, &steps, &nulls, &n);
+	if (n == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("argument \"path\" must have at least one step"),
+				 errdetail("The flag stands in the document beside the array.")));
+	return path_from_texts(steps, nulls, n);
+}
+
+/* Find the call of outlier_exceeds; an expression_tree_walker. */
+static bool
+find_call(Node *node, void *context)
+{
+	FuncExpr  **call = context;
+	char	   *name;
+
+	if (node == NULL)
+		return false;
+	if (!IsA(node, FuncExpr))
+		return expression_tree_walker(node, find_call, context);
+	name = get_func_name(((FuncExpr *) node)->funcid);
+	if (name != NULL && strcmp(name, "outlier_exceeds") == 0)
+		*call = (FuncExpr *) node;
+	return *call != NULL;
+}
+
+/* A constant argument of the call. */
+static Datum
+constant_argument(const Trigger *trigger, const FuncExpr *call, int position)
+{
+	const Const *argument = (const Const *) list_nth(call->args, position);
+
+	if (!IsA(argument, Const) || argument->constisnull)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("trigger \"%s\" calls outlier_exceeds() with an argument that is no constant", trigger->tgname),
+				 errhint("Triggers of this kind are made by create_outlier.")));
+	return argument->constvalue;
+}
+
+/*
+ * What a trigger says, which its WHEN clause has: the columns' names there follow
+ * those of the table.  False if it is no trigger of an outlier.
+ */
+bool
+outlier_find(Relation relation, const Trigger *trigger, Outlier *result)
+{
+	FuncExpr   *call = NULL;
+	const Var  *after;
+
+	if (trigger->tgqual != NULL)
+		(void) find_call(stringToNode(trigger->tgqual), &call);
+	if (call == NULL)
+		return false;
+	after = (const Var *) lsecond(call->args);
+	if (!IsA(after, Var))
+		return false;
+	result->relid = RelationGetRelid(relation);
+	result->column = after->varattno;
+	result->path_array = DatumGetArrayTypePCopy(constant_argument(trigger, call, 2));
+	result->path = outlier_path(result->path_array);
+	result->max_size = DatumGetInt32(constant_argument(trigger, call, 3));
+	result->flag = TextDatumGetCString(constant_argument(trigger, call, 4));
+	result->overflow = DatumGetObjectId(constant_argument(trigger, call, 5));
+	outlier_key(relation, result);
+	relation_check_trusted(result->relid, result->overflow);
+	return true;
+}
+
+/* Does the document say that there is more in the overflow table? */
+bool
+outlier_flagged(const Outlier *outlier, const JsonbValue *doc)
+{
+	JsonbValue	flag;
+
+	return value_is_object(doc) && value_get_cstring(doc, outlier->flag, &flag) && value_is_true(&flag);
+}
+
+/* The operands of outlier_exceeds, compiled once a statement. */
+typedef struct ExceedsOperands
+{
+	bytea	   *source;			/* the path as given */
+	DocPath    *path;
+} ExceedsOperands;
+
+/* The path in an argument, which is the same for all rows. */
+static const DocPath *
+exceeds_path(FunctionCallInfo fcinfo, int position)
+{
+	ArrayType  *array = PG_GETARG_ARRAYTYPE_P(position);
+	ExceedsOperands *operands = fcinfo->flinfo->fn_extra;
+
+	if (operands == NULL || VARSIZE(operands->source) != VARSIZE(array) ||
+		memcmp(operands->source, array, VARSIZE(array)) != 0)
+	{
+		MemoryContext caller = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
+
+		operands = palloc(sizeof(ExceedsOperands));
+		operands->source = palloc(VARSIZE(array));
+		memcpy(operands->source, array, VARSIZE(array));
+		operands->path = outlier_path((ArrayType *) operands->source);
+		fcinfo->flinfo->fn_extra = operands;
+		MemoryContextSwitchTo(caller);
+	}
+	return operands->path;
+}
+
+/* A document's flag. */
+static bool
+has_flag(Jsonb *doc, const text *flag)
+{
+	JsonbValue	root,
+				value;
+
+	value_from_jsonb(doc, &root);
+	return value_is_object(&root) && value_get(&root, VARDATA_ANY(flag), VARSIZE_ANY_EXHDR(flag), &value) &&
+		value_is_true(&value);
+}
+
+/*
+ * outlier_exceeds(before jsonb, after jsonb, path text[], max_size integer, flag text, overflow regclass) → boolean:
+ * has a row that is written become one with too many elements, or lost its flag?
+ */
+Datum
+pattern_outlier_exceeds(PG_FUNCTION_ARGS)
+{
+	const DocPath *path;
+	Jsonb	   *after;
+	JsonbValue	root,
+				array;
+
+	for (int i = 2; i < 5; i++)
+		if (PG_ARGISNULL(i))
+			PG_RETURN_BOOL(false);
+	path = exceeds_path(fcinfo, 2);
+	after = PG_ARGISNULL(1) ? NULL : PG_GETARG_JSONB_P(1);
+	if (after != NULL)
+	{
+		value_from_jsonb(after, &root);
+		if (path_get(path, &root, &array) && value_is_array(&array) && value_count(&array) > PG_GETARG_INT32(3))
+			PG_RETURN_BOOL(true);
+	}
+	PG_RETURN_BOOL(!PG_ARGISNULL(0) && has_flag(PG_GETARG_JSONB_P(0), PG_GETARG_TEXT_PP(4)) &&
+				   (after == NULL || !has_flag(after, PG_GETARG_TEXT_PP(4))));
+}
+
+/*
+ * Run a statement on a key, $1, and a value, $2, unless its type is InvalidOid;
+ * returns the number of rows.  Connected to SPI.
+ */
+uint64
+outlier_run(const char *sql, const Outlier *outlier, Datum key, Oid type, Datum value, bool read_only,
+			int expected)
+{
+	Oid			types[] = {outlier->key_type, type};
+	Datum		values[] = {key, value};
+	SPIPlanPtr	plan = spi_saved_plan(sql, OidIsValid(type) ? 2 : 1, types);
+	int			result = SPI_execute_plan(plan, values, NULL, read_only, 0);
+
+	if (result != expected)
+		elog(ERROR, "SPI_execute_plan returned %s", SPI_result_code_string(result));
+	return SPI_processed;
+}
+
+/* The condition that finds the document with the key $1. */
+char *
+outlier_where(const Outlier *outlier)
+{
+	return psprintf("%s %s $1", quote_identifier(get_attname(outlier->relid, outlier->key, false)), outlier->equal);
+}
+
+/* Put elements at the end of a document's overflow, in their order.  Connected to SPI, as the owner. */
+void
+outlier_spill(const Outlier *outlier, Datum key, const ValueList *elements)
+{
+	JsonbValue	array;
+
+	values_finish(elements, &array);
+	(void) outlier_run(psprintf("INSERT INTO %s (key, element) SELECT $1, e.value "
+								"FROM pg_catalog.jsonb_array_elements($2) WITH ORDINALITY AS e(value, place) ORDER BY e.place",
+								relation_quoted_name(outlier->overflow)),
+					   outlier, key, JSONBOID, JsonbPGetDatum(value_to_jsonb(&array)), false, SPI_OK_INSERT);
+}
+
+/*
+ * Delete a document's overflow, all that there is: a push leaves the document's
+ * row as it is, so that a transaction with an older snapshot may write the row
+ * and yet not see what was pushed.  That is 40001 then, as of foreign keys' actions.
+ */
+static void
+delete_overflow(const Outlier *outlier, Datum key)
+{
+	char	   *sql = psprintf("DELETE FROM %s WHERE key %s $1", relation_quoted_name(outlier->overflow), outlier->equal);
+	Oid			type = outlier->key_type;
+	SPIPlanPtr	plan = spi_saved_plan(sql, 1, &type);
+	Snapshot	latest = InvalidSnapshot;
+	Snapshot	crosscheck = InvalidSnapshot;
+	int			result;
+
+	if (IsolationUsesXactSnapshot())
+	{
+		CommandCounterIncrement();
+		latest = GetLatestSnapshot();
+		crosscheck = GetTransactionSnapshot();
+	}
+	result = SPI_execute_snapshot(plan, &key, NULL, latest, crosscheck, false, false, 0);
+	if (result != SPI_OK_DELETE)
+		elog(ERROR, "SPI_execute_snapshot returned %s", SPI_result_code_string(result));
+}
+
+/* The document of a row as it now is; NULL if the row or the document is gone. */
+static Jsonb *
+current_document(const Outlier *outlier, Datum key)
+{
+	bool		is_null;
+	Datum		doc;
+
+	if (outlier_run(psprintf("SELECT %s FROM ONLY %s WHERE %s",
+							 quote_identifier(get_attname(outlier->relid, outlier->column, false)),
+							 relation_quoted_name(outlier->relid), outlier_where(outlier)),
+					outlier, key, InvalidOid, (Datum) 0, false, SPI_OK_SELECT) == 0)
+		return NULL;
+	doc = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &is_null);
+	return is_null ? NULL : DatumGetJsonbP(doc);
+}
+
+/* The document with the head of its array alone, and the flag; the rest to *elements. */
+static Jsonb *
+cut_document(const Outlier *outlier, const JsonbValue *root, const JsonbValue *array, ValueList *elements)
+{
+	JsonbSplice *splice = splice_begin(root);
+	JsonbValue	flag;
+
+	for (uint32 i = outlier->max_size; i < value_count(array); i++)
+	{
+		JsonbValue	element;
+
+		container_value(array->val.binary.data, i, &element);
+		values_append(elements, &element);
+	}
+	splice_remove(path_within(splice, outlier->path), outlier->max_size, elements->n);
+	value_from_bool(true, &flag);
+	splice_put(splice, outlier->flag, strlen(outlier->flag), &flag);
+	return splice_apply(splice);
+}
+
+/*
+ * Bring the overflow and the document of a row together.  Connected to SPI, as the
+ * owner.  key_before is what the key was; the foreign key may not have followed it yet.
+ */
+static void
+keep_whole(const Outlier *outlier, Datum key, Datum key_before)
+{
+	Jsonb	   *doc = current_document(outlier, key);
+	ValueList	elements = {0};
+	JsonbValue	root,
+				array;
+	Jsonb	   *cut;
+
+	if (doc == NULL)
+	{
+		delete_overflow(outlier, key);
+		return;
+	}
+	value_from_jsonb(doc, &root);
+	if (!outlier_flagged(outlier, &root))
+	{
+		delete_overflow(outlier, key);
+		delete_overflow(outlier, key_before);
+	}
+	if (!path_get(outlier->path, &root, &array) || !value_is_array(&array) ||
+		value_count(&array) <= outlier->max_size)
+		return;
+	cut = cut_document(outlier, &root, &array, &elements);
+	outlier_spill(outlier, key, &elements);
+	(void) outlier_run(psprintf("UPDATE ONLY %s SET %s = $2 WHERE %s", relation_quoted_name(outlier->relid),
+								quote_identifier(get_attname(outlier->relid, outlier->column, false)),
+								outlier_where(outlier)),
+					   outlier, key, JSONBOID, JsonbPGetDatum(cut), false, SPI_OK_UPDATE);
+}
+
+/* outlier_overflow(): the trigger, AFTER INSERT OR UPDATE FOR EACH ROW */
+Datum
+pattern_outlier_overflow(PG_FUNCTION_ARGS)
+{
+	TriggerData *trigger = trigger_data(fcinfo);
+	HeapTuple	row = TRIGGER_FIRED_BY_UPDATE(trigger->tg_event) ? trigger->tg_newtuple : trigger->tg_trigtuple;
+	OwnerSwitch before;
+	Outlier		outlier;
+	bool		is_null;
+	Datum		key;
+
+	if (!TRIGGER_FIRED_AFTER(trigger->tg_event) || !TRIGGER_FIRED_FOR_ROW(trigger->tg_event) ||
+		TRIGGER_FIRED_BY_DELETE(trigger->tg_event))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("trigger \"%s\" must be fired after an insert or update, for each row",
+						trigger->tg_trigger->tgname)));
+	if (!outlier_find(trigger->tg_relation, trigger->tg_trigger, &outlier))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("the WHEN clause of trigger \"%s\" does not call outlier_exceeds()", trigger->tg_trigger->tgname),
+				 errhint("Triggers of this kind are made by create_outlier.")));
+	key = heap_getattr(row, outlier.key, RelationGetDescr(trigger->tg_relation), &is_null);
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	owner_enter(relation_owner(outlier.relid), &before);
+	keep_whole(&outlier, key, heap_getattr(trigger->tg_trigtuple, outlier.key, RelationGetDescr(trigger->tg_relation), &is_null));
+	owner_leave(&before);
+	SPI_finish();
+	return PointerGetDatum(NULL);
+}
