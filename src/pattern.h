@@ -376,6 +376,8 @@ extern void schema_allow_field(Schema *schema, const char *name, int len);
 extern bool schema_valid(const Schema *schema, const JsonbValue *value);
 extern List *schema_violations(const Schema *schema, const JsonbValue *value);
 extern char *violations_to_cstring(const List *violations);
+
+/*
  * document/sort.c: MongoDB's $sort
  */
 extern SortOrder *sort_compile(const JsonbValue *sort, const char **hint);

@@ -144,33 +144,11 @@ outlier_flagged(const Outlier *outlier, const JsonbValue *doc)
 	return value_is_object(doc) && value_get_cstring(doc, outlier->flag, &flag) && value_is_true(&flag);
 }
 
-/* The operands of outlier_exceeds, compiled once a statement. */
-typedef struct ExceedsOperands
+/* The path of outlier_exceeds; an OperandCompile, which takes any varlena. */
+static void *
+compile_path(Jsonb **operands)
 {
-	bytea	   *source;			/* the path as given */
-	DocPath    *path;
-} ExceedsOperands;
-
-/* The path in an argument, which is the same for all rows. */
-static const DocPath *
-exceeds_path(FunctionCallInfo fcinfo, int position)
-{
-	ArrayType  *array = PG_GETARG_ARRAYTYPE_P(position);
-	ExceedsOperands *operands = fcinfo->flinfo->fn_extra;
-
-	if (operands == NULL || VARSIZE(operands->source) != VARSIZE(array) ||
-		memcmp(operands->source, array, VARSIZE(array)) != 0)
-	{
-		MemoryContext caller = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
-
-		operands = palloc(sizeof(ExceedsOperands));
-		operands->source = palloc(VARSIZE(array));
-		memcpy(operands->source, array, VARSIZE(array));
-		operands->path = outlier_path((ArrayType *) operands->source);
-		fcinfo->flinfo->fn_extra = operands;
-		MemoryContextSwitchTo(caller);
-	}
-	return operands->path;
+	return outlier_path((ArrayType *) operands[0]);
 }
 
 /* A document's flag. */
@@ -192,6 +170,7 @@ has_flag(Jsonb *doc, const text *flag)
 Datum
 pattern_outlier_exceeds(PG_FUNCTION_ARGS)
 {
+	static const int path_argument[] = {2};
 	const DocPath *path;
 	Jsonb	   *after;
 	JsonbValue	root,
@@ -200,7 +179,7 @@ pattern_outlier_exceeds(PG_FUNCTION_ARGS)
 	for (int i = 2; i < 5; i++)
 		if (PG_ARGISNULL(i))
 			PG_RETURN_BOOL(false);
-	path = exceeds_path(fcinfo, 2);
+	path = operand_compiled(fcinfo, path_argument, 1, compile_path);
 	after = PG_ARGISNULL(1) ? NULL : PG_GETARG_JSONB_P(1);
 	if (after != NULL)
 	{

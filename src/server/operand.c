@@ -65,7 +65,7 @@ same_operand(const Jsonb *a, const Jsonb *b)
 }
 
 /*
- * What compile makes of the jsonb arguments at the positions args, at most
+ * What compile makes of the jsonb (or other varlena) arguments at the positions args, at most
  * MAX_OPERANDS of them; compile is given NULL for an SQL NULL.  The result
  * lives in the function's own memory context until the operands change.
  */
