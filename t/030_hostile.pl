@@ -104,7 +104,7 @@ INSERT INTO hostile(type, value)
 SELECT 'regprocedure', value FROM unnest(ARRAY[NULL, '0', '4294967295', 'now()', 'jsonb_typeof(jsonb)', 'jsonb_array_length(jsonb)']) AS value;
 
 -- The extension's functions that can be called, with the types of their arguments;
--- but pattern_target, which looks at none and is called in its own way.
+-- but pattern_target, which looks at none, and load_bson_rows, which nobody may call.
 CREATE VIEW functions AS
 SELECT p.oid::regprocedure AS function, p.oid::regproc AS name, p.prokind AS kind, p.provolatile AS volatility, p.proretset AS is_set,
 	p.pronargs - p.pronargdefaults AS required,
@@ -113,7 +113,7 @@ SELECT p.oid::regprocedure AS function, p.oid::regproc AS name, p.prokind AS kin
 FROM pg_proc p
 JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
 JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid AND e.extname = 'pattern'
-WHERE p.prorettype <> 'trigger'::regtype AND p.proname <> 'pattern_target' AND 'internal'::regtype <> ALL (p.proargtypes::oid[]);
+WHERE p.prorettype <> 'trigger'::regtype AND p.proname NOT IN ('pattern_target', 'load_bson_rows') AND 'internal'::regtype <> ALL (p.proargtypes::oid[]);
 
 -- An argument as an expression of its type; the cast of a text to regclass knows no numbers.
 CREATE FUNCTION as_regclass(value text) RETURNS regclass LANGUAGE plpgsql IMMUTABLE AS $$

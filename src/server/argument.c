@@ -19,11 +19,15 @@ argument_check_given(FunctionCallInfo fcinfo, int position, const char *name)
 				 errmsg("argument \"%s\" must not be null", name)));
 }
 
-/* A name, in the argument's own memory.  22004 if it is SQL NULL. */
+/* A name, in the argument's own memory.  22004 if it is SQL NULL, 22023 if it is empty. */
 char *
 argument_name(FunctionCallInfo fcinfo, int position, const char *name)
 {
 	argument_check_given(fcinfo, position, name);
+	if (*NameStr(*PG_GETARG_NAME(position)) == '\0')
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("argument \"%s\" must not be empty", name)));
 	return NameStr(*PG_GETARG_NAME(position));
 }
 
