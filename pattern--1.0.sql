@@ -419,6 +419,51 @@ COMMENT ON AGGREGATE subset_agg(jsonb, integer, text) IS
 'the first max_size elements by an order such as ''date desc, votes'', equal ones in the order of their arrival; no more than these are held in memory; NULL elements are ignored, [] over none; 22023 if max_size or the order is not the same for all rows of a group';
 
 --
+-- 6. Extended reference pattern
+--
+
+CREATE FUNCTION extended_reference_copy() RETURNS trigger
+AS 'MODULE_PATHNAME', 'pattern_extended_reference_copy'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION extended_reference_copy() IS
+'trigger of create_extended_reference on the table that refers: copies fields of the source row into the document, and guards them; 23503 for a missing source row, 23514 for an edited copy';
+
+CREATE FUNCTION extended_reference_follow() RETURNS trigger
+AS 'MODULE_PATHNAME', 'pattern_extended_reference_follow'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION extended_reference_follow() IS
+'trigger of create_extended_reference on the source: has live fields written to the documents that refer to a row; 23503 where on_delete is restrict';
+
+CREATE FUNCTION create_extended_reference(relation regclass, column_name name, path text[], source regclass, key text[],
+	fields text[], mode text DEFAULT 'snapshot', source_key name DEFAULT NULL, on_delete text DEFAULT NULL,
+	if_not_exists boolean DEFAULT false) RETURNS boolean
+AS 'MODULE_PATHNAME', 'pattern_create_extended_reference'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION create_extended_reference(regclass, name, text[], regclass, text[], text[], text, name, text, boolean) IS
+'from now on, copies fields of the source row whose source_key (the primary key, if NULL) is the text at key in the document to the object at path; fields are ''path [AS name] [:snapshot|:live]''; on_delete is keep, remove or restrict; true if it was created; needs ownership of both tables';
+
+CREATE FUNCTION refresh_extended_reference(relation regclass, column_name name, path text[], include_snapshot boolean DEFAULT false)
+RETURNS bigint
+AS 'MODULE_PATHNAME', 'pattern_refresh_extended_reference'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION refresh_extended_reference(regclass, name, text[], boolean) IS
+'writes live fields that differ from their source, snapshot fields that are missing and, with include_snapshot, also those that differ; the number of documents changed';
+
+CREATE FUNCTION verify_extended_reference(relation regclass, column_name name, path text[])
+RETURNS TABLE (key text, path text[], stored jsonb, expected jsonb)
+AS 'MODULE_PATHNAME', 'pattern_verify_extended_reference'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION verify_extended_reference(regclass, name, text[]) IS
+'the copied fields that are not as they should be, with the primary key of their document: live fields that differ from the source, snapshot fields that are missing, copies of a row that is gone unless on_delete is keep';
+
+CREATE FUNCTION drop_extended_reference(relation regclass, column_name name, path text[], if_exists boolean DEFAULT false)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'pattern_drop_extended_reference'
+LANGUAGE C VOLATILE PARALLEL UNSAFE;
+COMMENT ON FUNCTION drop_extended_reference(regclass, name, text[], boolean) IS
+'drops the triggers of the extended reference at a path, and the index made for it; the copies stay; true if there was one';
+
+--
 -- 7. Polymorphic pattern and schema versions: schemas
 --
 

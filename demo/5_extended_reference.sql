@@ -5,8 +5,6 @@
 CREATE TABLE customers (id text GENERATED ALWAYS AS (doc->>'_id') STORED PRIMARY KEY, doc jsonb NOT NULL);
 CREATE TABLE orders (
     id          text GENERATED ALWAYS AS (doc->>'_id') STORED PRIMARY KEY,
-    customer_id text GENERATED ALWAYS AS (coalesce(doc->>'customerId', doc->'customer'->>'_id', doc->'customer'->>'id')) STORED
-                REFERENCES customers,
     doc         jsonb NOT NULL
 );
 
@@ -22,56 +20,69 @@ INSERT INTO customers(doc) VALUES
 INSERT INTO orders(doc) VALUES ('{"_id": 500, "item": "Pencil", "customerId": 7}');
 
 SELECT orders.doc->>'item' AS item, customers.doc->>'name' AS customer
-FROM orders JOIN customers ON customers.id = orders.customer_id;
+FROM orders JOIN customers ON customers.id = orders.doc->>'customerId';
 --|   item  | customer
 --| --------+----------
 --|  Pencil | Asha
 
 --## With the pattern: a copy made when the order is
 
--- The fields are named once, in the statement that inserts the order.
-INSERT INTO orders(doc)
-SELECT '{"_id": 501, "item": "Notebook"}'::jsonb ||
-       jsonb_build_object('customer', jsonb_build_object('id', doc->'_id', 'name', doc->'name', 'city', doc->'city'))
-FROM customers WHERE id = '7'
-RETURNING doc;
---> {"_id": 501, "item": "Notebook", "customer": {"id": 7, "city": "Pune", "name": "Asha"}}
+-- Which fields are copied is said once. A field is a snapshot, unless it is said to be live.
+SELECT create_extended_reference('orders', 'doc', path => '{customer}', source => 'customers', key => '{customer,id}',
+                                 fields => '{name,city}');
+--> t
 
-INSERT INTO orders(doc)
-SELECT '{"_id": "66d5b500f1e8a93b4c5d6e71", "order_number": "PO-88412", "order_date": "2026-09-02T11:00:00Z",
-         "status": "SHIPPED", "total_amount": 5420.00}'::jsonb ||
-       jsonb_build_object('customer', jsonb_build_object('_id', doc->'_id', 'name', doc->'name',
-                                                         'shipping_city', doc->'billing_address'->'city', 'phone', doc->'phone'))
-FROM customers WHERE id = '66d5b500f1e8a93b4c5d6e70'
-RETURNING doc;
---> {"_id": "66d5b500f1e8a93b4c5d6e71", "status": "SHIPPED",
--->  "customer": {"_id": "66d5b500f1e8a93b4c5d6e70", "name": "Precision Engineering Ltd",
--->               "phone": "+1-408-555-0199", "shipping_city": "San Jose"},
--->  "order_date": "2026-09-02T11:00:00Z", "order_number": "PO-88412", "total_amount": 5420.00}
+INSERT INTO orders(doc) VALUES ('{"_id": 501, "item": "Notebook", "customer": {"id": 7}}') RETURNING doc;
+--> {"_id": 501, "item": "Notebook", "customer": {"id": 7, "city": "Pune", "name": "Asha"}}
 
 SELECT doc->>'item' AS item, doc->'customer'->>'name' AS customer FROM orders WHERE id = '501';
 --|    item   | customer
 --| ----------+----------
 --|  Notebook | Asha
 
--- The customer moves and takes another name. The order keeps what was right when it was placed.
-UPDATE customers
-SET doc = doc <~ '{"$set": {"name": "Precision Robotics Ltd", "billing_address.city": "Oakland"}}'
-WHERE id = '66d5b500f1e8a93b4c5d6e70'
+-- An order refers to a customer that there is.
+INSERT INTO orders(doc) VALUES ('{"_id": 502, "item": "Pen", "customer": {"id": 8}}');
+--> ERROR:  document in relation "orders" refers to a row that is not in relation "customers"
+--> DETAIL:  The value at "customer.id" is 8, which "id" of no row is.
+
+--## Point-in-time accuracy, and a field that follows
+
+-- Purchase orders keep the name and the city of the day; the telephone number is the current one.
+CREATE TABLE purchase_orders (id text GENERATED ALWAYS AS (doc->>'_id') STORED PRIMARY KEY, doc jsonb NOT NULL);
+
+SELECT create_extended_reference('purchase_orders', 'doc', '{customer}', 'customers', '{customer,_id}',
+                                 '{name,"billing_address.city AS shipping_city",phone:live}');
+--> t
+
+INSERT INTO purchase_orders(doc) VALUES
+('{"_id": "66d5b500f1e8a93b4c5d6e71", "order_number": "PO-88412", "order_date": "2026-09-02T11:00:00Z",
+   "status": "SHIPPED", "total_amount": 5420.00, "customer": {"_id": "66d5b500f1e8a93b4c5d6e70"}}')
 RETURNING doc;
---> {"_id": "66d5b500f1e8a93b4c5d6e70", "name": "Precision Robotics Ltd",
--->  "phone": "+1-408-555-0199", "tax_id": "US-9481029", "credit_rating": "AAA",
--->  "internal_notes": "Key enterprise account managed by Sarah.",
--->  "billing_address": {"zip": "95112", "city": "Oakland", "state": "CA", "street": "500 Main St"}}
+--> {"_id": "66d5b500f1e8a93b4c5d6e71", "status": "SHIPPED",
+-->  "customer": {"_id": "66d5b500f1e8a93b4c5d6e70", "name": "Precision Engineering Ltd",
+-->               "phone": "+1-408-555-0199", "shipping_city": "San Jose"},
+-->  "order_date": "2026-09-02T11:00:00Z", "order_number": "PO-88412", "total_amount": 5420.00}
 
-SELECT doc->'customer' FROM orders WHERE id = '66d5b500f1e8a93b4c5d6e71';
---> {"_id": "66d5b500f1e8a93b4c5d6e70", "name": "Precision Engineering Ltd",
--->  "phone": "+1-408-555-0199", "shipping_city": "San Jose"}
+-- The customer moves, and takes another name and another number.
+UPDATE customers
+SET doc = doc <~ '{"$set": {"name": "Precision Robotics Ltd", "billing_address.city": "Oakland", "phone": "+1-510-555-0100"}}'
+WHERE id = '66d5b500f1e8a93b4c5d6e70';
 
--- A telephone number should be the current one, in old orders too: it is written to them.
-UPDATE orders
-SET doc = doc <~ '{"$set": {"customer.phone": "+1-510-555-0100"}}'
-WHERE customer_id = '66d5b500f1e8a93b4c5d6e70'
-RETURNING doc->'customer';
+SELECT doc->'customer' FROM purchase_orders;
 --> {"_id": "66d5b500f1e8a93b4c5d6e70", "name": "Precision Engineering Ltd",
 -->  "phone": "+1-510-555-0100", "shipping_city": "San Jose"}
+
+-- The record is permanent.
+UPDATE purchase_orders SET doc = doc <~ '{"$set": {"customer.name": "Precision Robotics Ltd"}}';
+--> ERROR:  field "customer.name" is a copy from relation "customers" and cannot be edited
+--> DETAIL:  It was "Precision Engineering Ltd" and would be "Precision Robotics Ltd".
+--> HINT:  Change the reference at "customer._id", or call refresh_extended_reference.
+
+-- Everything else can be changed, and an order can go to another customer.
+UPDATE purchase_orders SET doc = doc <~ '{"$set": {"status": "RETURNED", "customer._id": 7}}'
+RETURNING doc->'status', doc->'customer';
+--> "RETURNED" | {"_id": 7, "name": "Asha", "phone": null, "shipping_city": null}
+
+-- Is every copy right?
+SELECT count(*) FROM verify_extended_reference('purchase_orders', 'doc', '{customer}');
+--> 0

@@ -20,9 +20,11 @@
 #define pg_noreturn pg_attribute_noreturn()
 #define vacuum_delay_analyze() vacuum_delay_point()
 #define primary_key_index(relation) RelationGetPrimaryKeyIndex(relation)
+#define index_begin(heap, index, snapshot, nkeys) index_beginscan(heap, index, snapshot, nkeys, 0)
 #else
 #define vacuum_delay_analyze() vacuum_delay_point(true)
 #define primary_key_index(relation) RelationGetPrimaryKeyIndex(relation, false)
+#define index_begin(heap, index, snapshot, nkeys) index_beginscan(heap, index, snapshot, NULL, nkeys, 0)
 #endif
 
 #endif							/* PATTERN_COMPAT_H */
