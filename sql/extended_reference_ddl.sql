@@ -1,49 +1,49 @@
 --
 -- Extended references when tables change: names, columns, partitions, owners
 --
-CREATE SCHEMA "My-App";
-CREATE TABLE "My-App"."Customer Base" ("Id" text PRIMARY KEY, "Full Name" text, city text, extra text);
-CREATE TABLE "My-App"."Order Items" (id int PRIMARY KEY, "Group" jsonb);
-INSERT INTO "My-App"."Customer Base" VALUES ('a.b', 'Ada', 'Pune'), ('é "x"', 'Bo', 'Oslo');
-SELECT create_extended_reference('"My-App"."Order Items"', 'Group', '{a.b,"c\"d"}', '"My-App"."Customer Base"', '{key of,"a.b"}',
+CREATE SCHEMA "My Orders";
+CREATE TABLE "My Orders"."Customer Base" ("Id" text PRIMARY KEY, "Full Name" text, city text, extra text);
+CREATE TABLE "My Orders"."Order Items" (id int PRIMARY KEY, "Group" jsonb);
+INSERT INTO "My Orders"."Customer Base" VALUES ('a.b', 'Ada', 'Pune'), ('é "x"', 'Bo', 'Oslo');
+SELECT create_extended_reference('"My Orders"."Order Items"', 'Group', '{a.b,"c\"d"}', '"My Orders"."Customer Base"', '{key of,"a.b"}',
 	'{"\"Full Name\" AS \"the name\":live",city}');
-INSERT INTO "My-App"."Order Items" VALUES (1, '{"key of": {"a.b": "a.b"}}'), (2, '{"key of": {"a.b": "é \"x\""}}');
-UPDATE "My-App"."Customer Base" SET "Full Name" = upper("Full Name"), city = 'Rome';
-SELECT * FROM "My-App"."Order Items" ORDER BY id;
+INSERT INTO "My Orders"."Order Items" VALUES (1, '{"key of": {"a.b": "a.b"}}'), (2, '{"key of": {"a.b": "é \"x\""}}');
+UPDATE "My Orders"."Customer Base" SET "Full Name" = upper("Full Name"), city = 'Rome';
+SELECT * FROM "My Orders"."Order Items" ORDER BY id;
 
 -- renamed and moved: the copy is made and followed as before, keys in the document stay
-ALTER TABLE "My-App"."Customer Base" RENAME COLUMN "Full Name" TO title;
-ALTER TABLE "My-App"."Customer Base" RENAME COLUMN "Id" TO code;
-ALTER TABLE "My-App"."Customer Base" RENAME TO customers;
-ALTER TABLE "My-App"."Order Items" RENAME COLUMN "Group" TO doc;
-ALTER TABLE "My-App"."Order Items" RENAME TO orders;
-ALTER TABLE "My-App".orders SET SCHEMA public;
-ALTER TABLE "My-App".customers ADD COLUMN first int;
-ALTER TABLE "My-App".customers DROP COLUMN extra;
+ALTER TABLE "My Orders"."Customer Base" RENAME COLUMN "Full Name" TO title;
+ALTER TABLE "My Orders"."Customer Base" RENAME COLUMN "Id" TO code;
+ALTER TABLE "My Orders"."Customer Base" RENAME TO customers;
+ALTER TABLE "My Orders"."Order Items" RENAME COLUMN "Group" TO doc;
+ALTER TABLE "My Orders"."Order Items" RENAME TO orders;
+ALTER TABLE "My Orders".orders SET SCHEMA public;
+ALTER TABLE "My Orders".customers ADD COLUMN first int;
+ALTER TABLE "My Orders".customers DROP COLUMN extra;
 INSERT INTO orders VALUES (3, '{"key of": {"a.b": "a.b"}}');
-UPDATE "My-App".customers SET title = title || '!';
+UPDATE "My Orders".customers SET title = title || '!';
 SELECT * FROM orders ORDER BY id;
 SELECT * FROM verify_extended_reference('orders', 'doc', '{a.b,"c\"d"}');
 SELECT refresh_extended_reference('orders', 'doc', '{a.b,"c\"d"}', true);
 
 -- what it needs cannot be dropped, nor get another type
-ALTER TABLE "My-App".customers DROP COLUMN title;
-ALTER TABLE "My-App".customers DROP COLUMN code;
-ALTER TABLE "My-App".customers ALTER COLUMN city TYPE varchar(10);
+ALTER TABLE "My Orders".customers DROP COLUMN title;
+ALTER TABLE "My Orders".customers DROP COLUMN code;
+ALTER TABLE "My Orders".customers ALTER COLUMN city TYPE varchar(10);
 ALTER TABLE orders DROP COLUMN doc;
-DROP TABLE "My-App".customers;
+DROP TABLE "My Orders".customers;
 DROP TABLE orders;
 -- without its unique index the source cannot be read
-ALTER TABLE "My-App".customers DROP CONSTRAINT "Customer Base_pkey";
+ALTER TABLE "My Orders".customers DROP CONSTRAINT "Customer Base_pkey";
 INSERT INTO orders VALUES (4, '{"key of": {"a.b": "a.b"}}');
-CREATE UNIQUE INDEX ON "My-App".customers (code);
+CREATE UNIQUE INDEX ON "My Orders".customers (code);
 INSERT INTO orders VALUES (4, '{"key of": {"a.b": "a.b"}}') RETURNING doc;
 -- an index made by hand serves as well, and stays
 ALTER INDEX "Order Items_Group_reference" RENAME TO by_hand;
 SELECT drop_extended_reference('orders', 'doc', '{a.b,"c\"d"}');
-SELECT create_extended_reference('orders', 'doc', '{c}', '"My-App".customers', '{key of,"a.b"}', '{title}', 'live', 'code');
+SELECT create_extended_reference('orders', 'doc', '{c}', '"My Orders".customers', '{key of,"a.b"}', '{title}', 'live', 'code');
 SELECT indexrelid::regclass FROM pg_index WHERE indrelid = 'orders'::regclass ORDER BY 1;
-DROP TABLE "My-App".customers CASCADE;
+DROP TABLE "My Orders".customers CASCADE;
 INSERT INTO orders VALUES (5, '{"key of": {"a.b": "nobody"}}') RETURNING doc;
 DROP TABLE orders;
 
