@@ -418,6 +418,79 @@ CREATE AGGREGATE subset_agg(element jsonb, max_size integer, order_by text) (
 COMMENT ON AGGREGATE subset_agg(jsonb, integer, text) IS
 'the first max_size elements by an order such as ''date desc, votes'', equal ones in the order of their arrival; no more than these are held in memory; NULL elements are ignored, [] over none; 22023 if max_size or the order is not the same for all rows of a group';
 
+CREATE FUNCTION create_subset(parent regclass, column_name name, path text[], child regclass, key name, fields text[],
+	order_by text, max_size integer, parent_key name DEFAULT NULL, mode text DEFAULT 'immediate') RETURNS boolean
+AS 'MODULE_PATHNAME', 'pattern_create_subset'
+LANGUAGE C;
+COMMENT ON FUNCTION create_subset(regclass, name, text[], regclass, name, text[], text, integer, name, text) IS
+'keeps at a path of the parents'' documents the first max_size children by an order, as objects of the named columns; the order goes on with the columns that it does not name; makes a view PARENT_FIELD_subset, owned by the owner of the child, and create_computed on it: drop_computed and DROP VIEW undo it; 42501 unless owner of both, 42703 for a missing column, 22023 for an order that is empty or by a column not among the fields, and the errors of create_computed';
+
+--
+-- 5. Computed pattern
+--
+
+CREATE FUNCTION create_computed(relation regclass, column_name name, source regclass, key name, path text[] DEFAULT '{}',
+	parent_key name DEFAULT NULL, mode text DEFAULT 'immediate', populate boolean DEFAULT true) RETURNS boolean
+AS 'MODULE_PATHNAME', 'pattern_create_computed'
+LANGUAGE C;
+COMMENT ON FUNCTION create_computed(regclass, name, regclass, name, text[], name, text, boolean) IS
+'keeps the columns of a view, which groups the rows of one table by key, as fields at a path of the documents whose parent_key, by default the primary key, equals it; mode is immediate, deferred or queued; unless populate is false the documents get the fields at once; 0A000 with a hint for a view that cannot be kept, 42501 unless owner of all three relations, 42710 if it or one of its fields is kept already, 42703, 42704 or 42804 for a wrong column';
+
+CREATE FUNCTION drop_computed(relation regclass, source regclass, if_exists boolean DEFAULT false) RETURNS boolean
+AS 'MODULE_PATHNAME', 'pattern_drop_computed'
+LANGUAGE C;
+COMMENT ON FUNCTION drop_computed(regclass, regclass, boolean) IS
+'ends what create_computed began: the fields of the view stay in the documents as they are, and so does the view; 42704 if it is not kept, or with if_exists a notice and false';
+
+CREATE FUNCTION refresh_computed(relation regclass, source regclass DEFAULT NULL, keys text[] DEFAULT NULL) RETURNS bigint
+AS 'MODULE_PATHNAME', 'pattern_refresh_computed'
+LANGUAGE C;
+COMMENT ON FUNCTION refresh_computed(regclass, regclass, text[]) IS
+'computes the fields of a view again, of all views of the relation without one, of the parents with these keys alone, and returns the number of documents that changed; without source and keys a queued view has only what waits in its queue folded in; tells its progress by NOTICE; 42501 unless owner, 42704 if the view is not kept';
+
+CREATE FUNCTION verify_computed(relation regclass, source regclass DEFAULT NULL)
+RETURNS TABLE(key text, path text[], stored jsonb, expected jsonb)
+AS 'MODULE_PATHNAME', 'pattern_verify_computed'
+LANGUAGE C ROWS 10;
+COMMENT ON FUNCTION verify_computed(regclass, regclass) IS
+'the fields that are not as the view, or each of the views of the relation, says: key of the parent, path of the field, the value stored (NULL if there is none) and the value expected; no rows if all is right; what waits in a queue is taken as stored; 42501 unless owner, 42704 if the view is not kept';
+
+CREATE FUNCTION computed_added(tableoid oid, view regclass, parent regclass, VARIADIC new_columns "any") RETURNS boolean
+AS 'MODULE_PATHNAME', 'pattern_computed_added'
+LANGUAGE C;
+COMMENT ON FUNCTION computed_added(oid, regclass, regclass, "any") IS
+'false; looks at a row that was inserted, in the WHEN clause of a trigger that create_computed makes; 39P01 anywhere else';
+
+CREATE FUNCTION computed_removed(tableoid oid, view regclass, parent regclass, VARIADIC old_columns "any") RETURNS boolean
+AS 'MODULE_PATHNAME', 'pattern_computed_removed'
+LANGUAGE C;
+COMMENT ON FUNCTION computed_removed(oid, regclass, regclass, "any") IS
+'false; looks at a row that was deleted, in the WHEN clause of a trigger that create_computed makes; 39P01 anywhere else';
+
+CREATE FUNCTION computed_changed(tableoid oid, view regclass, parent regclass, old_tableoid oid, VARIADIC columns "any") RETURNS boolean
+AS 'MODULE_PATHNAME', 'pattern_computed_changed'
+LANGUAGE C;
+COMMENT ON FUNCTION computed_changed(oid, regclass, regclass, oid, "any") IS
+'false; looks at a row before and after an update, in the WHEN clause of a trigger that create_computed makes; 39P01 anywhere else';
+
+CREATE FUNCTION computed_row() RETURNS trigger
+AS 'MODULE_PATHNAME', 'pattern_computed_row'
+LANGUAGE C;
+COMMENT ON FUNCTION computed_row() IS
+'trigger function of the triggers whose WHEN clauses look at rows; they never fire, 39P01 if one does';
+
+CREATE FUNCTION computed_flush() RETURNS trigger
+AS 'MODULE_PATHNAME', 'pattern_computed_flush'
+LANGUAGE C;
+COMMENT ON FUNCTION computed_flush() IS
+'trigger function computed_flush(mode, digest of the view, path...) of create_computed''s trigger for TRUNCATE, which also ends each query that changed rows: writes the parents';
+
+CREATE FUNCTION computed_parent() RETURNS trigger
+AS 'MODULE_PATHNAME', 'pattern_computed_parent'
+LANGUAGE C;
+COMMENT ON FUNCTION computed_parent() IS
+'trigger function of create_computed''s trigger on the documents: computes the fields of new ones and of those whose key changes, and puts them back when the document is written';
+
 --
 -- 6. Extended reference pattern
 --

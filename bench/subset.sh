@@ -1,7 +1,8 @@
 #!/bin/bash
-# Subsets: pushing into a list of the ten latest, and the first ten of many.
+# Subsets: pushing into a list of the ten latest, the first ten of many, and what
+# it costs to have them follow a table.
 # Prints the medians of several runs, the two sides in turn, and their ratio.
-# Needs psql's environment, and a database with the extension.
+# Needs psql's environment, and a database with the extension that may be filled.
 set -euo pipefail
 cd "$(dirname "$0")"
 source ./compare.sh
@@ -50,3 +51,78 @@ compare "the ten latest of each of 2,000, each" \
 	"subset_agg" 100000 "SELECT count(l) FROM (SELECT subset_agg(doc, 10, 'date desc') AS l FROM review GROUP BY product) s" \
 	"row_number, filter, jsonb_agg" 100000 "SELECT count(l) FROM (SELECT jsonb_agg(doc ORDER BY n) AS l FROM
 		(SELECT product, doc, row_number() OVER (PARTITION BY product ORDER BY doc ->> 'date' DESC) AS n FROM review) s WHERE n <= 10 GROUP BY product) s"
+
+# Whole transactions: the row is found, changed and written.
+source ./pgbench.sh
+
+psql -qX -v ON_ERROR_STOP=1 <<'SQL'
+SET client_min_messages = warning;
+DROP SCHEMA IF EXISTS bench_subset CASCADE;
+CREATE SCHEMA bench_subset;
+CREATE FUNCTION bench_subset.review(i int, minutes int) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
+SELECT jsonb_build_object('review_id', i, 'author', 'user' || i % 1000, 'stars', 1 + i % 5,
+	'date', to_char(timestamp '2026-01-01' + minutes * interval '1 minute', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+	'text', 'This is review text number ' || i || ' with some words about the product that run on a little') $$;
+CREATE TABLE bench_subset.product (id int PRIMARY KEY, doc jsonb NOT NULL);
+-- products with reviews in a table, and their ten latest in the document
+CREATE TABLE bench_subset.followed (id int PRIMARY KEY, doc jsonb NOT NULL);
+INSERT INTO bench_subset.followed SELECT p, jsonb_build_object('name', 'Product ' || p, 'price', 9.99) FROM generate_series(1, 10000) p;
+CREATE TABLE bench_subset.reviews (review_id int, product int, author text, stars int, date timestamp, text text);
+CREATE INDEX reviews_date ON bench_subset.reviews (product, date);
+INSERT INTO bench_subset.reviews SELECT p * 10 + k, p, 'user' || (p * 10 + k) % 1000, 1 + k % 5, timestamp '2026-01-01' - k * interval '1 minute', 'This is review text number ' || p * 10 + k || ' with some words about the product that run on a little'
+FROM generate_series(1, 10000) p, generate_series(0, 9) k;
+SELECT create_subset('bench_subset.followed', 'doc', '{recent_reviews}', 'bench_subset.reviews', 'product', '{review_id,author,stars,date,text}', 'date desc', 10);
+-- and one with as many as all others together
+INSERT INTO bench_subset.followed VALUES (0, '{"name": "Product 0"}');
+INSERT INTO bench_subset.reviews SELECT -i, 0, 'user' || i % 1000, 1 + i % 5, timestamp '2026-01-01' - i * interval '1 second', 'This is review text number ' || i || ' with some words about the product that run on a little'
+FROM generate_series(1, 100000) i;
+ANALYZE bench_subset.reviews;
+-- the same reviews without anybody who follows
+CREATE TABLE bench_subset.alone (LIKE bench_subset.reviews INCLUDING ALL);
+INSERT INTO bench_subset.alone TABLE bench_subset.reviews;
+ANALYZE bench_subset.alone;
+SQL
+
+renew()
+{
+	psql -qX -v ON_ERROR_STOP=1 -c 'TRUNCATE bench_subset.product' -c "INSERT INTO bench_subset.product
+		SELECT p, jsonb_build_object('name', 'Product ' || p, 'price', 9.99, 'recent_reviews', (SELECT jsonb_agg(bench_subset.review(p * 10 + k, -k) ORDER BY k) FROM generate_series(0, 9) k))
+		FROM generate_series(1, 10000) p" -c 'VACUUM ANALYZE bench_subset.product' -c CHECKPOINT
+}
+
+random='\set p random(1, 10000)
+\set i random(1, 1000000)
+\set d random(1, 500000)'
+script push <<< "$random
+UPDATE bench_subset.product SET doc = subset_push(doc, '{recent_reviews}', bench_subset.review(:i::int, :d::int), 10, 'date desc') WHERE id = :p;"
+script plain <<< "$random
+UPDATE bench_subset.product SET doc = jsonb_set(doc, '{recent_reviews}', (SELECT jsonb_agg(e ORDER BY e ->> 'date' DESC) FROM
+	(SELECT e FROM jsonb_array_elements((doc -> 'recent_reviews') || bench_subset.review(:i::int, :d::int)) e ORDER BY e ->> 'date' DESC LIMIT 10) s)) WHERE id = :p;"
+script set <<< "$random
+UPDATE bench_subset.product SET doc = jsonb_set(doc, '{recent_reviews,0}', bench_subset.review(:i::int, :d::int)) WHERE id = :p;"
+insert="(review_id, product, author, stars, date, text) VALUES (:i, :p, 'user' || :i % 1000, 1 + :i % 5, timestamp '2026-01-01' + :d * interval '1 minute', 'This is review text number ' || :i || ' with some words about the product that run on a little');"
+script followed <<< "$random
+INSERT INTO bench_subset.reviews $insert"
+script alone <<< "$random
+INSERT INTO bench_subset.alone $insert"
+
+echo "push into the ten latest of 10,000 products, 1 client: transactions a second"
+measure "${RUNS:-5}" plain push plain set <<< 'renew; tps 1 $side'
+echo "insert a review of one of 10,000 products, 1 client: transactions a second"
+measure "${RUNS:-5}" alone alone followed <<< 'tps 1 $side'
+
+# One of the ten latest of 100,000 goes, and its successor is found: by an index
+# on (product, date), or among all.
+echo "delete one of the ten latest of 100,000: ms"
+delete='DELETE FROM bench_subset.@TABLE@ WHERE product = 0 AND date = (SELECT max(date) FROM bench_subset.@TABLE@ WHERE product = 0)'
+measure "${RUNS:-5}" alone alone followed without <<< '
+case $side in
+	alone) ms "${delete//@TABLE@/alone}" ;;
+	followed) ms "${delete//@TABLE@/reviews}" ;;
+	without) psql -qX -c "DROP INDEX bench_subset.reviews_date" -c "CREATE INDEX reviews_product ON bench_subset.reviews (product)"
+		ms "${delete//@TABLE@/reviews}"
+		psql -qX -c "CREATE INDEX reviews_date ON bench_subset.reviews (product, date)" -c "DROP INDEX bench_subset.reviews_product" ;;
+esac'
+wrong=$(psql -qXAt -c "SELECT count(*) FROM verify_computed('bench_subset.followed')")
+[ "$wrong" = 0 ] || echo "$wrong documents are wrong" >&2
+psql -qX -c "SET client_min_messages = warning" -c 'DROP SCHEMA bench_subset CASCADE'

@@ -125,3 +125,37 @@ SELECT (SELECT pg_size_pretty(sum(pg_column_size(doc))) FROM reviews WHERE produ
        pg_size_pretty(pg_column_size(doc)::bigint) AS product_with_five
 FROM products WHERE id = '66d5b400f1e8a93b4c5d6e60';
 --?
+
+--## A subset that follows its table
+
+-- create_subset keeps the first five by itself. It names columns of the reviews' table; here
+-- they are generated from the reviews' documents.
+ALTER TABLE reviews
+    ADD reviewer text GENERATED ALWAYS AS (doc->>'reviewer') STORED,
+    ADD rating jsonb GENERATED ALWAYS AS (doc->'rating') STORED,
+    ADD date text GENERATED ALWAYS AS (doc->>'date') STORED;
+CREATE INDEX ON reviews (product_id, date);
+SELECT create_subset('products', 'doc', '{recent_reviews}', 'reviews', key => 'product_id',
+                     fields => '{reviewer,rating,date}', order_by => 'date desc', max_size => 5);
+--> t
+
+-- A review comes, another one is withdrawn: the list has the five latest, filled up by the one
+-- that came sixth.
+INSERT INTO reviews(doc) VALUES
+('{"_id": "review 9001", "product_id": "66d5b400f1e8a93b4c5d6e60", "reviewer": "Kim", "rating": 4, "date": "2026-09-05T12:00:00Z"}');
+DELETE FROM reviews WHERE reviewer = 'Alex K.';
+SELECT doc->'recent_reviews' FROM products WHERE id = '66d5b400f1e8a93b4c5d6e60';
+--> [{"date": "2026-09-05T12:00:00Z", "rating": 4, "reviewer": "Kim"},
+-->  {"date": "2026-09-03T08:30:00Z", "rating": 5, "reviewer": "Sam T."},
+-->  {"date": "2026-08-30T09:15:00Z", "rating": 5, "reviewer": "Maria G."},
+-->  {"date": "2026-08-29T15:00:00Z", "rating": 5, "reviewer": "Reader 3"},
+-->  {"date": "2026-08-29T12:00:00Z", "rating": 5, "reviewer": "Reader 4"}]
+
+-- Changed dates and changed products are followed as well.
+UPDATE reviews SET doc = doc || '{"date": "2026-10-01T00:00:00Z"}' WHERE reviewer = 'Reader 3000';
+UPDATE reviews SET doc = doc || '{"product_id": "product 2"}' WHERE reviewer IN ('Kim', 'Maria G.');
+SELECT id, jsonb_path_query_array(doc, '$.recent_reviews[*].reviewer') FROM products ORDER BY id;
+--|             id            |                   jsonb_path_query_array
+--| --------------------------+------------------------------------------------------------
+--|  66d5b400f1e8a93b4c5d6e60 | ["Reader 3000", "Sam T.", "Reader 3", "Reader 4", "Reader 5"]
+--|  product 2                | ["Kim", "Maria G."]

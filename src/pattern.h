@@ -21,6 +21,7 @@
 #include "fmgr.h"
 #include "lib/stringinfo.h"
 #include "storage/lockdefs.h"
+#include "utils/array.h"
 #include "utils/hsearch.h"
 #include "utils/jsonb.h"
 #include "utils/numeric.h"
@@ -299,6 +300,7 @@ extern char *relation_quoted_name(Oid relid);
 extern List *relation_views(Oid relid);
 extern char *operator_quoted_name(Oid operator);
 extern char *extension_schema(FunctionCallInfo fcinfo);
+extern char *extension_own_schema(void);
 
 /*
  * server/spi.c: SQL
@@ -426,5 +428,18 @@ extern bool attribute_read(const JsonbValue *element, JsonbValue *name, JsonbVal
  */
 extern void bucket_reading(const Jsonb *reading, JsonbValue *result);
 extern Jsonb *bucket_build(const ValueList *readings);
+
+/*
+ * patterns/computed.c: fields that are kept equal to a view
+ */
+extern bool computed_create(Oid relation, const char *column, Oid source, const char *key,
+							ArrayType *path, const char *parent_key, const char *mode,
+							bool populate);
+
+/*
+ * patterns/computed_top.c: the first rows of a group by an index
+ */
+extern bool computed_sorts_alike(Oid type);
+extern bool computed_order_index(Oid relid, AttrNumber key, AttrNumber column, Oid *collation);
 
 #endif							/* PATTERN_H */

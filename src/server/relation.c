@@ -8,13 +8,19 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
+#include "access/htup_details.h"
 #include "access/relation.h"
+#include "access/stratnum.h"
+#include "access/table.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_operator.h"
+#include "catalog/pg_extension.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/syscache.h"
@@ -149,4 +155,22 @@ relation_views(Oid relid)
 									 "AND d.refobjid OPERATOR(pg_catalog.=) %u ORDER BY 1", relid)))
 		views = lappend_oid(views, (Oid) strtoul(lfirst(cell), NULL, 10));
 	return views;
+/* The same, where no function of ours was called by SQL; palloc'd. */
+char *
+extension_own_schema(void)
+{
+	Relation	relation = table_open(ExtensionRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	Oid			schema = InvalidOid;
+
+	ScanKeyInit(&key, Anum_pg_extension_extname, BTEqualStrategyNumber, F_NAMEEQ, CStringGetDatum("pattern"));
+	scan = systable_beginscan(relation, ExtensionNameIndexId, true, NULL, 1, &key);
+	tuple = systable_getnext(scan);
+	if (HeapTupleIsValid(tuple))
+		schema = ((Form_pg_extension) GETSTRUCT(tuple))->extnamespace;
+	systable_endscan(scan);
+	table_close(relation, AccessShareLock);
+	return get_namespace_name(schema);
 }
