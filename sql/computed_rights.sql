@@ -159,26 +159,42 @@ SELECT count(*) AS differs FROM verify_computed('shop.products');
 -- a base table whose owner holds the parent's role will do
 GRANT computed_other TO computed_owner;
 ALTER TABLE shop.reviews OWNER TO computed_owner;
+ALTER VIEW shop.ratings OWNER TO computed_owner;
+ALTER VIEW shop.waiting OWNER TO computed_owner;
+ALTER VIEW shop.products_best_subset OWNER TO computed_owner;
 INSERT INTO shop.reviews (product, stars) VALUES (2, 2);
 REVOKE computed_other FROM computed_owner;
 INSERT INTO shop.reviews (product, stars) VALUES (2, 2);
 ALTER TABLE shop.reviews OWNER TO computed_other;
+ALTER VIEW shop.ratings OWNER TO computed_other;
+ALTER VIEW shop.waiting OWNER TO computed_other;
+ALTER VIEW shop.products_best_subset OWNER TO computed_other;
 INSERT INTO shop.reviews (product, stars) VALUES (2, 2);
 SELECT count(*) AS differs FROM verify_computed('shop.products');
 
--- functions in the view run as the owner of the tables, not as who writes
+-- functions in the view run as the owner of the rows, not as who writes them
+GRANT USAGE, CREATE ON SCHEMA shop TO computed_other;
 SET ROLE computed_other;
-CREATE FUNCTION other.spy(x int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN PERFORM count(*) FROM shop.products; RETURN x; END $$;
-CREATE VIEW other.guarded AS SELECT product, sum(other.spy(stars)) AS spied FROM shop.reviews GROUP BY product;
+CREATE TABLE shop.weights (stars int, weight int);
+INSERT INTO shop.weights SELECT g, g * 10 FROM generate_series(0, 5) g;
+CREATE FUNCTION shop.weight(x int) RETURNS int IMMUTABLE LANGUAGE plpgsql AS $$ BEGIN RETURN (SELECT weight FROM shop.weights WHERE stars = x); END $$;
+REVOKE EXECUTE ON FUNCTION shop.weight FROM PUBLIC;
+CREATE VIEW shop.weighted AS SELECT product, sum(shop.weight(stars)) AS weight FROM shop.reviews GROUP BY product;
+SELECT create_computed('shop.products', 'doc', 'shop.weighted', 'product');
+SET ROLE computed_writer;
+INSERT INTO shop.reviews (product, stars) VALUES (2, 5);
 RESET ROLE;
+SELECT doc -> 'weight' AS weight, (SELECT weight FROM shop.weighted WHERE product = 2) FROM shop.products WHERE id = 2;
 
 -- an administrator configures for the owner
-SELECT create_subset('shop.products', 'doc', '{worst}', 'shop.reviews', 'product', '{stars,id}', 'stars', 2);
-SELECT relowner::regrole FROM pg_class WHERE oid = 'shop.products_worst_subset'::regclass;
+SELECT create_subset('shop.products', 'doc', '{worst_two}', 'shop.reviews', 'product', '{stars,id}', 'stars', 2);
+SELECT relowner::regrole FROM pg_class WHERE oid = 'shop.products_worst_two_subset'::regclass;
 SET ROLE computed_writer;
 INSERT INTO shop.reviews (product, stars) VALUES (2, 0);
 RESET ROLE;
-SELECT doc -> 'worst' -> 0 -> 'stars' FROM shop.products WHERE id = 2;
+SELECT doc -> 'worst_two' -> 0 -> 'stars' FROM shop.products WHERE id = 2;
+SET client_min_messages = warning;
 DROP SCHEMA shop, other CASCADE;
 DROP FUNCTION shown;
+DROP TABLE copies;
 DROP ROLE computed_boss, computed_owner, computed_writer, computed_other;

@@ -87,7 +87,9 @@ SELECT count(*) AS not_followed FROM mistakes;
 CREATE INDEX ON reviews (product, at);
 SELECT create_subset('products', 'doc', '{recent}', 'reviews', 'product', '{at,stars,author}', 'at desc', max_size => 3);
 SELECT * FROM mistakes;
+SET client_min_messages = warning;
 DROP VIEW products_recent_subset CASCADE;
+RESET client_min_messages;
 SELECT count(*) FROM pg_trigger WHERE tgrelid IN ('products'::regclass, 'reviews'::regclass) AND NOT tgisinternal;
 DROP VIEW mistakes;
 
@@ -107,13 +109,17 @@ INSERT INTO "The Shop"."Parents'" VALUES ('p');
 INSERT INTO "The Shop".kids VALUES ('p', 1, 'x', 'y', '{"x": 1}'), ('p', 2, 'x', 'y', '{"x": 2}'), ('p', 2, 'x', 'y', '{"x": 1}');
 SELECT "Doc" #> ARRAY['the "list"', 'of, all'] AS list FROM "The Shop"."Parents'";
 SELECT relname FROM pg_class WHERE relnamespace = '"The Shop"'::regnamespace AND relkind = 'v';
+SET client_min_messages = warning;
 DROP SCHEMA "The Shop" CASCADE;
+RESET client_min_messages;
 CREATE TABLE a_parent_whose_name_has_sixty_three_bytes_as_many_as_there_may_ (id int PRIMARY KEY, doc jsonb NOT NULL DEFAULT '{}');
 SELECT create_subset('a_parent_whose_name_has_sixty_three_bytes_as_many_as_there_may_', 'doc', '{recent}', 'reviews', 'product', '{at}', 'at', 1);
 SELECT create_subset('a_parent_whose_name_has_sixty_three_bytes_as_many_as_there_may_', 'doc', '{recently}', 'reviews', 'product', '{at}', 'at', 1);
 INSERT INTO a_parent_whose_name_has_sixty_three_bytes_as_many_as_there_may_ VALUES (1);
 SELECT doc -> 'recent' = doc -> 'recently' FROM a_parent_whose_name_has_sixty_three_bytes_as_many_as_there_may_;
+SET client_min_messages = warning;
 DROP TABLE a_parent_whose_name_has_sixty_three_bytes_as_many_as_there_may_ CASCADE;
+RESET client_min_messages;
 
 -- which index is the one
 CREATE TABLE indexed (p int, a int, b int);
@@ -124,7 +130,9 @@ CREATE INDEX ON indexed (p, a) WHERE a > 0;
 SELECT create_subset('products', 'doc', '{x}', 'indexed', 'p', '{a,b}', 'a, b', 1);
 CREATE INDEX ON indexed (p, a DESC, b);
 SELECT create_subset('products', 'doc', '{y}', 'indexed', 'p', '{a,b}', 'a, b', 1);
+SET client_min_messages = warning;
 DROP TABLE indexed CASCADE;
+RESET client_min_messages;
 -- texts are looked up by the collation C, what is inside of a document not at all
 CREATE TABLE texts (p int, t text COLLATE "POSIX", c text COLLATE "C", j jsonb);
 CREATE INDEX ON texts (p, t);
@@ -136,7 +144,9 @@ INSERT INTO texts SELECT 1, x, x, jsonb_build_object('x', x) FROM unnest(ARRAY['
 DELETE FROM texts WHERE t = 'ä' OR c = 'A';
 SELECT doc -> 't' AS t, doc -> 'c' AS c, doc -> 'j' AS j FROM products WHERE id = 1;
 SELECT count(*) AS differs FROM verify_computed('products');
+SET client_min_messages = warning;
 DROP TABLE texts CASCADE;
+RESET client_min_messages;
 
 -- read again through the index: values that sort otherwise as jsonb, nulls, ties, the plan
 CREATE TABLE sorted (p int, at date, n numeric, f float8, id int GENERATED ALWAYS AS IDENTITY);
@@ -168,7 +178,9 @@ BEGIN
 	END LOOP;
 END $$;
 SELECT count(*) AS left FROM sorted;
+SET client_min_messages = warning;
 DROP TABLE sorted CASCADE;
+RESET client_min_messages;
 
 -- wrong arguments
 SELECT create_subset(NULL, 'doc', '{x}', 'reviews', 'product', '{at}', 'at', 1);
@@ -200,4 +212,6 @@ SELECT create_subset('products', 'doc', '{x}', 'reviews', 'product', '{at}', 'at
 SELECT create_subset('products', 'doc', '{x}', 'pg_class', 'relname', '{oid}', 'oid', 1);
 -- nothing of what was refused stays
 SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relname LIKE 'products_x_subset%';
+SET client_min_messages = warning;
 DROP TABLE products, reviews CASCADE;
+RESET client_min_messages;

@@ -309,6 +309,7 @@ collect(Collector *collector, NullableDatum *removed, NullableDatum *added)
 	Definition *definition = collector->definition;
 	MemoryContext caller;
 	Environment before;
+	OwnerSwitch owner;
 
 	if (removed != NULL && added != NULL && same_columns(definition, removed, added))
 		return;
@@ -317,6 +318,8 @@ collect(Collector *collector, NullableDatum *removed, NullableDatum *added)
 		collect_rows(collector, removed, added);
 	else
 	{
+		/* a function of the user's sees what the owner of the rows may see */
+		owner_enter(definition->base_owner, &owner);
 		environment_enter(&before);
 		PG_TRY();
 		{
@@ -327,6 +330,7 @@ collect(Collector *collector, NullableDatum *removed, NullableDatum *added)
 			environment_leave(&before);
 		}
 		PG_END_TRY();
+		owner_leave(&owner);
 	}
 	MemoryContextSwitchTo(caller);
 	ResetExprContext(definition->econtext);

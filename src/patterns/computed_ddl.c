@@ -487,6 +487,9 @@ pattern_drop_computed(PG_FUNCTION_ARGS)
 	base = find_base(view, parent, &queue);
 	if (OidIsValid(base))
 	{
+		/* what this transaction has changed before is still applied */
+		computed_flush_due(true);
+		computed_flush_due(false);
 		relation_lock_owned(base, ShareRowExclusiveLock, tables);
 		drop_base_triggers(base, view, parent);
 	}

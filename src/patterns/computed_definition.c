@@ -66,6 +66,13 @@ forget(Datum arg, Oid relid)
 	}
 }
 
+/* syscache callback: SQL that was written has names of schemas, functions, operators and types in it */
+static void
+forget_names(Datum arg, int cache_id, uint32 hash)
+{
+	forget(arg, InvalidOid);
+}
+
 static void
 free_definition(Definition *definition)
 {
@@ -97,6 +104,12 @@ cache_create(void)
 	control.entrysize = sizeof(CacheEntry);
 	cache = hash_create("pattern computed definitions", 16, &control, HASH_ELEM | HASH_BLOBS);
 	CacheRegisterRelcacheCallback(forget, (Datum) 0);
+	CacheRegisterSyscacheCallback(NAMESPACEOID, forget_names, (Datum) 0);
+	CacheRegisterSyscacheCallback(PROCOID, forget_names, (Datum) 0);
+	CacheRegisterSyscacheCallback(TYPEOID, forget_names, (Datum) 0);
+	CacheRegisterSyscacheCallback(OPEROID, forget_names, (Datum) 0);
+	/* and who may write what is found out once */
+	CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, forget_names, (Datum) 0);
 	RegisterXactCallback(free_retired, NULL);
 }
 

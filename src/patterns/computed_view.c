@@ -9,6 +9,7 @@
 #include "postgres.h"
 
 #include "access/table.h"
+#include "access/transam.h"
 #include "catalog/dependency.h"
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_class.h"
@@ -116,17 +117,17 @@ is_environment_function(Oid funcid)
 
 typedef struct MutableSearch
 {
-	bool		environment;	/* functions whose settings we fix are in it */
+	bool		environment;	/* functions that depend on settings, or on the user, are in it */
 } MutableSearch;
 
 static bool
 is_mutable_function(Oid funcid, void *context)
 {
-	if (is_environment_function(funcid))
-	{
+	/* a function of the user's may use the settings, and runs as the owner */
+	if (is_environment_function(funcid) || funcid >= FirstNormalObjectId)
 		((MutableSearch *) context)->environment = true;
+	if (is_environment_function(funcid))
 		return false;
-	}
 	return func_volatile(funcid) != PROVOLATILE_IMMUTABLE;
 }
 
