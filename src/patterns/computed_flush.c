@@ -23,7 +23,7 @@
 
 #include "computed.h"
 
-/* Locks for parents that are not there, of a definition; see definition_lock_missing. */
+/* Locks for parents that are not there, of a table; see definition_lock_missing. */
 #define MISSING_LOCKS 256
 /* The fourth field of an advisory lock's tag; core uses 1 and 2. */
 #define LOCK_SPACE 0x7061
@@ -42,8 +42,9 @@ typedef struct ParentGroup
 /*
  * Rows may come for a parent that another transaction is inserting.  Each would
  * not see the other's, so both take this lock, in modes that exclude each other,
- * until they end; then who comes second sees the first.  Keys share locks, so
- * that a transaction does not need one for each.
+ * until they end; then who comes second sees the first.  It is one lock for all
+ * definitions of the parent, as each takes it in its own time.  Keys share
+ * locks, so that a transaction does not need one for each.
  */
 void
 definition_lock_missing(Definition *definition, Datum key, bool is_parent)
@@ -51,7 +52,7 @@ definition_lock_missing(Definition *definition, Datum key, bool is_parent)
 	uint32		hash = DatumGetUInt32(FunctionCall1Coll(&definition->key_hash, definition->view.key_collation, key));
 	LOCKTAG		tag;
 
-	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, definition->key.view, hash % MISSING_LOCKS, LOCK_SPACE);
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, definition->key.parent, hash % MISSING_LOCKS, LOCK_SPACE);
 	(void) LockAcquire(&tag, is_parent ? RowExclusiveLock : ShareLock, false, false);
 }
 
