@@ -155,7 +155,7 @@ SELECT doc->'recent_reviews' FROM products WHERE id = '66d5b400f1e8a93b4c5d6e60'
 UPDATE reviews SET doc = doc || '{"date": "2026-10-01T00:00:00Z"}' WHERE reviewer = 'Reader 3000';
 UPDATE reviews SET doc = doc || '{"product_id": "product 2"}' WHERE reviewer IN ('Kim', 'Maria G.');
 SELECT id, jsonb_path_query_array(doc, '$.recent_reviews[*].reviewer') FROM products ORDER BY id;
---|             id            |                   jsonb_path_query_array
---| --------------------------+------------------------------------------------------------
+--|             id            |                    jsonb_path_query_array
+--| --------------------------+---------------------------------------------------------------
 --|  66d5b400f1e8a93b4c5d6e60 | ["Reader 3000", "Sam T.", "Reader 3", "Reader 4", "Reader 5"]
 --|  product 2                | ["Kim", "Maria G."]

@@ -106,8 +106,10 @@ SELECT path[1] AS field, stored, expected FROM verify_computed('movies') WHERE p
 --| -------------+--------+----------
 --|  sum_stars   | 5998   | 5994
 --|  total_votes | 1250   | 1249
+
 SELECT refresh_computed('movies');
 --> 1
+
 SELECT count(*) AS differences FROM verify_computed('movies');
 --> 0
 

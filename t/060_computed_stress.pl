@@ -67,51 +67,51 @@ append_to_file($changes, <<'SQL');
 \set v random(-100, 100)
 \set id random(1, 6000)
 \if :op <= 3
-INSERT INTO children (parent, v, w, open, note) VALUES (:p, :v, :v / 3.0, :v % 2 = 0, 'x' || :v);
+INSERT INTO children (parent, v, w, open, note) VALUES (:p::int, :v::int, :v::int / 3.0, :v::int % 2 = 0, 'x' || :v::int);
 \elif :op = 4
-INSERT INTO children (parent, v, note) SELECT 1 + (g * 7 + :p) % 55, g - :v, 'm' || g FROM generate_series(1, 30) g;
+INSERT INTO children (parent, v, note) SELECT 1 + (g * 7 + :p::int) % 55, g - :v::int, 'm' || g FROM generate_series(1, 30) g;
 \elif :op = 5
-UPDATE children SET v = :v, w = w + 0.1, open = NOT open WHERE id = :id;
+UPDATE children SET v = :v::int, w = w + 0.1, open = NOT open WHERE id = :id::int;
 \elif :op = 6
-UPDATE children SET parent = :q, v = v + 1 WHERE id = :id;
+UPDATE children SET parent = :q::int, v = v + 1 WHERE id = :id::int;
 \elif :op = 7
-DELETE FROM children WHERE id BETWEEN :id AND :id + 25;
+DELETE FROM children WHERE id BETWEEN :id::int AND :id::int + 25;
 \elif :op = 8
-DELETE FROM children WHERE id = (SELECT id FROM children WHERE parent = :p ORDER BY v LIMIT 1);
+DELETE FROM children WHERE id = (SELECT id FROM children WHERE parent = :p::int ORDER BY v LIMIT 1);
 \elif :op = 9
-DELETE FROM children WHERE id = (SELECT id FROM children WHERE parent = :p ORDER BY v DESC LIMIT 1);
+DELETE FROM children WHERE id = (SELECT id FROM children WHERE parent = :p::int ORDER BY v DESC LIMIT 1);
 \elif :op = 10
-UPDATE parents SET doc = jsonb_build_object('name', id, 'stats', '{"kept": 1, "n": -5, "sum_v": 1e9}'::jsonb, 'top', 7) WHERE id = :p;
+UPDATE parents SET doc = jsonb_build_object('name', id, 'stats', '{"kept": 1, "n": -5, "sum_v": 1e9}'::jsonb, 'top', 7) WHERE id = :p::int;
 \elif :op = 11
 BEGIN;
-INSERT INTO children (parent, v) VALUES (:p, :v);
+INSERT INTO children (parent, v) VALUES (:p::int, :v::int);
 SAVEPOINT a;
-UPDATE children SET v = 1000 WHERE id = :id;
-INSERT INTO children (parent, v) VALUES (:q, 5000);
+UPDATE children SET v = 1000 WHERE id = :id::int;
+INSERT INTO children (parent, v) VALUES (:q::int, 5000);
 ROLLBACK TO a;
-DELETE FROM children WHERE id = :id + 1;
+DELETE FROM children WHERE id = :id::int + 1;
 COMMIT;
 \elif :op = 12
 BEGIN;
-UPDATE children SET parent = :q WHERE id = :id;
-DELETE FROM children WHERE id = :id + 1;
-INSERT INTO children (parent, v) VALUES (:p, 9999);
+UPDATE children SET parent = :q::int WHERE id = :id::int;
+DELETE FROM children WHERE id = :id::int + 1;
+INSERT INTO children (parent, v) VALUES (:p::int, 9999);
 ROLLBACK;
 \elif :op = 13
-INSERT INTO children (id, parent, v) VALUES (:id, :p, :v) ON CONFLICT (id) DO UPDATE SET parent = excluded.parent, v = excluded.v;
+INSERT INTO children (id, parent, v) VALUES (:id::int - 7000, :p::int, :v::int) ON CONFLICT (id) DO UPDATE SET parent = excluded.parent, v = excluded.v;
 \elif :op = 14
-MERGE INTO children c USING (VALUES (:id, :p), (:id + 7, :q)) s(id, parent) ON s.id = c.id WHEN MATCHED AND c.v % 2 = 0 THEN DELETE WHEN MATCHED THEN UPDATE SET parent = s.parent, v = c.v * 2 % 100 WHEN NOT MATCHED THEN INSERT (parent, v) VALUES (s.parent, 3);
+MERGE INTO children c USING (VALUES (:id::int, :p::int), (:id::int + 7, :q::int)) s(id, parent) ON s.id = c.id WHEN MATCHED AND c.v % 2 = 0 THEN DELETE WHEN MATCHED THEN UPDATE SET parent = s.parent, v = c.v * 2 % 100 WHEN NOT MATCHED THEN INSERT (parent, v) VALUES (s.parent, 3);
 \elif :op = 15
-UPDATE children SET parent = NULL WHERE id = :id;
+UPDATE children SET parent = NULL WHERE id = :id::int;
 \elif :op = 16
-DELETE FROM parents WHERE id = :p;
-INSERT INTO parents VALUES (:p, jsonb_build_object('name', :p, 'stats', '{"kept": 1}'::jsonb)) ON CONFLICT DO NOTHING;
+DELETE FROM parents WHERE id = :p::int;
+INSERT INTO parents VALUES (:p::int, jsonb_build_object('name', :p::int, 'stats', '{"kept": 1}'::jsonb)) ON CONFLICT DO NOTHING;
 \elif :op = 17
-INSERT INTO parents VALUES (:q, jsonb_build_object('name', :q, 'stats', '{"kept": 1}'::jsonb)) ON CONFLICT DO NOTHING;
+INSERT INTO parents VALUES (:q::int, jsonb_build_object('name', :q::int, 'stats', '{"kept": 1}'::jsonb)) ON CONFLICT DO NOTHING;
 \else
 BEGIN ISOLATION LEVEL REPEATABLE READ;
-UPDATE children SET v = v - 3 WHERE id = :id;
-DELETE FROM children WHERE id = (SELECT id FROM children WHERE parent = :q ORDER BY v LIMIT 1);
+UPDATE children SET v = v - 3 WHERE id = :id::int;
+DELETE FROM children WHERE id = (SELECT id FROM children WHERE parent = :q::int ORDER BY v LIMIT 1);
 COMMIT;
 \endif
 SQL
@@ -163,11 +163,12 @@ usleep(1_000_000 * $seconds);
 my $pid = (split /\n/, slurp_file($node->data_dir . '/postmaster.pid'))[0];
 kill('KILL', $pid) == 1 or die "could not kill $pid";
 $_->[0]->finish foreach @runs;
-$node->{_pid} = undef;
 my $up = 0;
 for (my $i = 0; $i < 300 && !$up; $i++)
 {
 	usleep(200_000);
+	# it does not know that its server was killed, and finds the old one's file
+	$node->{_pid} = undef;
 	$up = $node->start(fail_ok => 1);
 }
 ok($up, 'the server is back');

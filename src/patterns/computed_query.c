@@ -162,8 +162,10 @@ computed_sql(const ViewDefinition *view, bool many)
 	List	   *columns = NIL;
 	ListCell   *cell;
 	int			level;
-	char	   *sql;
+	char	   *sql = many ? NULL : computed_top_sql(view);
 
+	if (sql != NULL)
+		return sql;
 	foreach(cell, query_columns(query))
 	{
 		TargetEntry *column = lfirst(cell);

@@ -46,12 +46,18 @@ static bool
 is_field_name(const Node *node, const PathStep *step)
 {
 	const Const *name = (const Const *) node;
-	const text *value;
+	const char *value;
 
-	if (!IsA(node, Const) || name->constisnull || name->consttype != TEXTOID)
+	if (!IsA(node, Const) || name->constisnull)
 		return false;
-	value = DatumGetTextPP(name->constvalue);
-	return key_compare(VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value), step->name, step->len) == 0;
+	/* a literal stays one of no type where any type will do */
+	if (name->consttype == UNKNOWNOID)
+		value = DatumGetCString(name->constvalue);
+	else if (name->consttype == TEXTOID)
+		value = TextDatumGetCString(name->constvalue);
+	else
+		return false;
+	return key_compare(value, strlen(value), step->name, step->len) == 0;
 }
 
 /* The column of the table that is a field of the subset's elements; NULL if it is none. */
