@@ -219,11 +219,11 @@ foreach my $mode (@modes)
 
 # Logical replication applies nothing twice, as the triggers do not fire for what it
 # writes; made to fire always they follow a base table that comes alone.
-$node->safe_psql('postgres', 'CREATE DATABASE both');
+$node->safe_psql('postgres', 'CREATE DATABASE whole');
 $node->safe_psql('postgres', 'CREATE DATABASE alone');
-foreach my $database ('both', 'alone')
+foreach my $database ('whole', 'alone')
 {
-	my $tables = $database eq 'both' ? 'parents, children' : 'children';
+	my $tables = $database eq 'whole' ? 'parents, children' : 'children';
 
 	$node->safe_psql($database, $schema);
 	$node->safe_psql($database, q{
@@ -249,10 +249,10 @@ $node->safe_psql('immediate', q{
 	UPDATE children SET parent = parent % 50 + 1, v = v + 1 WHERE id % 5 = 0;
 	DELETE FROM children WHERE id % 7 = 0;
 	INSERT INTO children (parent, v) VALUES (1, 12345)});
-foreach my $database ('both', 'alone')
+foreach my $database ('whole', 'alone')
 {
 	$node->poll_query_until($database, 'SELECT count(*) = 1 FROM children WHERE v = 12345') or die 'no replication';
-	if ($database eq 'both')
+	if ($database eq 'whole')
 	{
 		# the parents' own changes follow in the same transactions
 		is($node->safe_psql($database, q{SELECT md5(string_agg(p::text, ';' ORDER BY id)) FROM parents p}),
