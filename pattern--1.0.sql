@@ -492,6 +492,16 @@ COMMENT ON FUNCTION computed_parent() IS
 'trigger function of create_computed''s trigger on the documents: computes the fields of new ones and of those whose key changes, and puts them back when the document is written';
 
 --
+-- 5. Computed pattern: inside one document
+--
+
+CREATE FUNCTION compute_document() RETURNS trigger
+AS 'MODULE_PATHNAME', 'pattern_compute_document'
+LANGUAGE C;
+COMMENT ON FUNCTION compute_document() IS
+'trigger function for BEFORE INSERT OR UPDATE ... FOR EACH ROW: compute_document(column, pipeline) runs a pipeline such as ''[{"$set": {"total": {"$add": ["$net", "$tax"]}}}]'' on the document in the column; NULL stays NULL; 39P01 for a trigger of another kind, 22023 for a wrong pipeline or unless there are two arguments, 42703, 42804 or 428C9 for a column that is missing, not jsonb or generated';
+
+--
 -- 6. Extended reference pattern
 --
 
@@ -594,14 +604,6 @@ AS 'MODULE_PATHNAME', 'pattern_create_discriminator_index'
 LANGUAGE C VOLATILE PARALLEL UNSAFE;
 COMMENT ON FUNCTION create_discriminator_index(regclass, name, text, text[], boolean, name, boolean) IS
 'make the btree index on the text of a discriminator and of what is at a path of a jsonb column: ((doc ->> ''type''), (doc ->> ''published_at'') DESC); false if there is such an index and if_not_exists says so, else 42710; 42501 for one who does not own the relation';
--- 5. Computed pattern: inside one document
---
-
-CREATE FUNCTION compute_document() RETURNS trigger
-AS 'MODULE_PATHNAME', 'pattern_compute_document'
-LANGUAGE C;
-COMMENT ON FUNCTION compute_document() IS
-'trigger function for BEFORE INSERT OR UPDATE ... FOR EACH ROW: compute_document(column, pipeline) runs a pipeline such as ''[{"$set": {"total": {"$add": ["$net", "$tax"]}}}]'' on the document in the column; NULL stays NULL; 39P01 for a trigger of another kind, 22023 for a wrong pipeline or unless there are two arguments, 42703, 42804 or 428C9 for a column that is missing, not jsonb or generated';
 
 --
 -- 8. Outlier pattern

@@ -303,35 +303,43 @@ collect_rows(Collector *collector, NullableDatum *removed, NullableDatum *added)
 		change_delta(collector, &rows[1], 1, same ? &rows[0] : NULL);
 }
 
+/*
+ * The same with settings that are alike in every session, and as the owner of the
+ * rows: a function of the user's sees what he may see.
+ */
+static pg_noinline void
+collect_in_environment(Collector *collector, NullableDatum *removed, NullableDatum *added)
+{
+	Environment before;
+	OwnerSwitch owner;
+
+	owner_enter(collector->definition->base_owner, &owner);
+	environment_enter(&before);
+	PG_TRY();
+	{
+		collect_rows(collector, removed, added);
+	}
+	PG_FINALLY();
+	{
+		environment_leave(&before);
+	}
+	PG_END_TRY();
+	owner_leave(&owner);
+}
+
 static void
 collect(Collector *collector, NullableDatum *removed, NullableDatum *added)
 {
 	Definition *definition = collector->definition;
 	MemoryContext caller;
-	Environment before;
-	OwnerSwitch owner;
 
 	if (removed != NULL && added != NULL && same_columns(definition, removed, added))
 		return;
 	caller = MemoryContextSwitchTo(definition->econtext->ecxt_per_tuple_memory);
-	if (!definition->view.environment)
-		collect_rows(collector, removed, added);
+	if (definition->view.environment)
+		collect_in_environment(collector, removed, added);
 	else
-	{
-		/* a function of the user's sees what the owner of the rows may see */
-		owner_enter(definition->base_owner, &owner);
-		environment_enter(&before);
-		PG_TRY();
-		{
-			collect_rows(collector, removed, added);
-		}
-		PG_FINALLY();
-		{
-			environment_leave(&before);
-		}
-		PG_END_TRY();
-		owner_leave(&owner);
-	}
+		collect_rows(collector, removed, added);
 	MemoryContextSwitchTo(caller);
 	ResetExprContext(definition->econtext);
 }

@@ -80,7 +80,7 @@ definition_query(Definition *definition, bool many, Datum argument, bool isnull,
 	OwnerSwitch owner;
 	char		null = isnull ? 'n' : ' ';
 	int			level;
-	int			result = 0;
+	volatile int result = 0;
 
 	owner_enter(definition->base_owner, &owner);
 	level = safe_path_enter();

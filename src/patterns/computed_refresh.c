@@ -405,30 +405,40 @@ definition_compare_keys(const void *a, const void *b, void *definition)
 	return compare_datums(a, b, definition);
 }
 
-/* Add a row of verify_computed's. */
-static void
-report(ReturnSetInfo *result, const Definition *definition, Datum key, const char *name, int len,
-	   const char *inner, const JsonbValue *stored, const JsonbValue *expected)
+/* A key as text, alike in every session. */
+static pg_noinline Datum
+key_text(const Definition *definition, Datum key)
 {
+	Environment before;
 	Oid			output;
 	bool		varlena;
-	Datum		values[4];
-	bool		nulls[4] = {false, false, stored == NULL, false};
-	int			nsteps = definition->path->nsteps;
-	Datum	   *steps = palloc((nsteps + 2) * sizeof(Datum));
-	Environment before;
+	volatile Datum result = 0;
 
 	getTypeOutputInfo(definition->view.key_type, &output, &varlena);
 	environment_enter(&before);
 	PG_TRY();
 	{
-		values[0] = CStringGetTextDatum(OidOutputFunctionCall(output, key));
+		result = CStringGetTextDatum(OidOutputFunctionCall(output, key));
 	}
 	PG_FINALLY();
 	{
 		environment_leave(&before);
 	}
 	PG_END_TRY();
+	return result;
+}
+
+/* Add a row of verify_computed's. */
+static void
+report(ReturnSetInfo *result, const Definition *definition, Datum key, const char *name, int len,
+	   const char *inner, const JsonbValue *stored, const JsonbValue *expected)
+{
+	Datum		values[4];
+	bool		nulls[4] = {false, false, stored == NULL, false};
+	int			nsteps = definition->path->nsteps;
+	Datum	   *steps = palloc((nsteps + 2) * sizeof(Datum));
+
+	values[0] = key_text(definition, key);
 	for (int i = 0; i < nsteps; i++)
 		steps[i] = PointerGetDatum(cstring_to_text_with_len(definition->path->steps[i].name, definition->path->steps[i].len));
 	steps[nsteps++] = PointerGetDatum(cstring_to_text_with_len(name, len));

@@ -155,7 +155,9 @@ relation_views(Oid relid)
 									 "AND d.refobjid OPERATOR(pg_catalog.=) %u ORDER BY 1", relid)))
 		views = lappend_oid(views, (Oid) strtoul(lfirst(cell), NULL, 10));
 	return views;
-/* The same, where no function of ours was called by SQL; palloc'd. */
+}
+
+/* The schema of the extension, where no function of ours was called by SQL; palloc'd. */
 char *
 extension_own_schema(void)
 {
