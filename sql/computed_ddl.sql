@@ -99,6 +99,36 @@ SELECT refresh_computed('products', 'ratings');
 SELECT * FROM verify_computed('products', 'ratings');
 DROP MATERIALIZED VIEW stored_ratings;
 DROP TABLE keyless, two_keys, partial_key;
+-- what looks at rows does so in triggers alone
+SELECT computed_added(0, 'ratings', 'products', 1, 5);
+SELECT computed_removed(tableoid, 'ratings', 'products', product, stars) FROM (VALUES ('reviews'::regclass::oid, 1, 5)) r(tableoid, product, stars);
+SELECT computed_changed(NULL, NULL, NULL, NULL, NULL);
+SELECT computed_added(0, 'ratings', 'products', VARIADIC ARRAY[1, 5]);
+INSERT INTO reviews (product, stars) VALUES (1, 1);
+SELECT computed_added(r.tableoid, 'ratings', 'products', r.product, r.stars) FROM reviews r JOIN reviews s ON s.product = r.product;
+DELETE FROM reviews WHERE computed_removed(tableoid, 'ratings', 'products', product, stars);
+DELETE FROM reviews;
+CREATE TRIGGER by_hand AFTER INSERT ON reviews FOR EACH ROW EXECUTE FUNCTION computed_row();
+INSERT INTO reviews (product, stars) VALUES (1, 1);
+DROP TRIGGER by_hand ON reviews;
+CREATE TRIGGER by_hand AFTER INSERT ON reviews FOR EACH ROW EXECUTE FUNCTION computed_parent();
+INSERT INTO reviews (product, stars) VALUES (1, 1);
+DROP TRIGGER by_hand ON reviews;
+CREATE TRIGGER by_hand AFTER INSERT ON reviews FOR EACH ROW EXECUTE FUNCTION computed_flush();
+INSERT INTO reviews (product, stars) VALUES (1, 1);
+DROP TRIGGER by_hand ON reviews;
+CREATE TRIGGER by_hand BEFORE INSERT ON products FOR EACH ROW EXECUTE FUNCTION computed_parent();
+INSERT INTO products (id) VALUES (77);
+DROP TRIGGER by_hand ON products;
+CREATE TRIGGER by_hand BEFORE TRUNCATE ON reviews EXECUTE FUNCTION computed_flush();
+TRUNCATE reviews;
+DROP TRIGGER by_hand ON reviews;
+CREATE TRIGGER by_hand BEFORE TRUNCATE ON reviews FOR EACH STATEMENT WHEN (pattern_target('ratings', 'products')) EXECUTE FUNCTION computed_flush('immediate', 'x');
+TRUNCATE reviews;
+DROP TRIGGER by_hand ON reviews;
+CREATE TRIGGER by_hand AFTER INSERT ON reviews FOR EACH ROW WHEN (computed_added(NEW.tableoid, 'ratings', 'products', NEW.product, NEW.stars)) EXECUTE FUNCTION computed_row();
+INSERT INTO reviews (product, stars) VALUES (1, 1);
+DROP TRIGGER by_hand ON reviews;
 -- nothing of what was refused stays
 SELECT count(*) FROM pg_trigger WHERE tgrelid IN ('products'::regclass, 'reviews'::regclass) AND NOT tgisinternal;
 

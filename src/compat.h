@@ -25,7 +25,6 @@
 #define vacuum_delay_analyze() vacuum_delay_point(true)
 #define primary_key_index(relation) RelationGetPrimaryKeyIndex(relation, false)
 #define index_begin(heap, index, snapshot, nkeys) index_beginscan(heap, index, snapshot, NULL, nkeys, 0)
-#define lc_collate_is_c(collation) (pg_newlocale_from_collation(collation)->collate_is_c)
 #endif
 
 #if PG_VERSION_NUM < 160000

@@ -440,6 +440,7 @@ extern bool computed_create(Oid relation, const char *column, Oid source, const 
  * patterns/computed_top.c: the first rows of a group by an index
  */
 extern bool computed_sorts_alike(Oid type);
+extern bool computed_is_c_collation(Oid collation);
 extern bool computed_order_index(Oid relid, AttrNumber key, AttrNumber column, Oid *collation);
 
 #endif							/* PATTERN_H */

@@ -113,7 +113,9 @@ SELECT p.oid::regprocedure AS function, p.oid::regproc AS name, p.prokind AS kin
 FROM pg_proc p
 JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
 JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid AND e.extname = 'pattern'
-WHERE p.prorettype <> 'trigger'::regtype AND p.proname NOT IN ('pattern_target', 'load_bson_rows') AND 'internal'::regtype <> ALL (p.proargtypes::oid[]);
+WHERE p.prorettype <> 'trigger'::regtype AND p.proname NOT IN ('pattern_target', 'load_bson_rows') AND 'internal'::regtype <> ALL (p.proargtypes::oid[])
+	-- what is called in WHEN clauses alone; see sql/computed_ddl.sql
+	AND '"any"'::regtype <> ALL (p.proargtypes::oid[]);
 
 -- An argument as an expression of its type; the cast of a text to regclass knows no numbers.
 CREATE FUNCTION as_regclass(value text) RETURNS regclass LANGUAGE plpgsql IMMUTABLE AS $$

@@ -90,16 +90,23 @@ is_trigger_call(FunctionCallInfo fcinfo)
 	return ((Var *) linitial(call->args))->varattno == TableOidAttributeNumber;
 }
 
-static Collector *
-collector_create(FunctionCallInfo fcinfo)
+/* 39P01 unless it is a WHEN clause that calls. */
+static void
+check_call(FunctionCallInfo fcinfo)
 {
-	Collector  *collector;
-
 	if (!is_trigger_call(fcinfo))
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
 				 errmsg("function \"%s\" can only be called in the WHEN clause of a trigger that create_computed made",
 						get_func_name(fcinfo->flinfo->fn_oid))));
+}
+
+static Collector *
+collector_create(FunctionCallInfo fcinfo)
+{
+	Collector  *collector;
+
+	check_call(fcinfo);
 	if (PG_ARGISNULL(1) || PG_ARGISNULL(2))
 		argument_check_given(fcinfo, PG_ARGISNULL(1) ? 1 : 2, "relation");
 	collector = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(Collector));
@@ -373,6 +380,8 @@ pattern_computed_changed(PG_FUNCTION_ARGS)
 	Collector  *collector;
 	NullableDatum *columns = &fcinfo->args[CHANGED_COLUMNS_AT];
 
+	if (fcinfo->flinfo->fn_extra == NULL)
+		check_call(fcinfo);
 	if (PG_NARGS() > CHANGED_COLUMNS_AT && (!OidIsValid(PG_GETARG_OID(0)) || PG_GETARG_OID(0) != PG_GETARG_OID(3)))
 		PG_RETURN_BOOL(false);
 	collector = collector_get(fcinfo, 2);

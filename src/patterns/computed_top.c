@@ -17,17 +17,20 @@
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "catalog/pg_am.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_database.h"
 #include "catalog/pg_index.h"
 #include "catalog/pg_type.h"
+#include "miscadmin.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "rewrite/rewriteManip.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
-#include "utils/pg_locale.h"
 #include "utils/rel.h"
 #include "utils/ruleutils.h"
+#include "utils/syscache.h"
 
 #include "computed.h"
 
@@ -122,6 +125,37 @@ strange_values(const Var *column, const char *sql)
 	}
 }
 
+/* Is what a collation is made of libc's C? */
+static bool
+is_c_locale(int cache_id, HeapTuple tuple, AttrNumber provider, AttrNumber locale)
+{
+	bool		isnull;
+	char		name = DatumGetChar(SysCacheGetAttr(cache_id, tuple, provider, &isnull));
+	Datum		value = SysCacheGetAttr(cache_id, tuple, locale, &isnull);
+	const char *rules = isnull ? "" : TextDatumGetCString(value);
+
+	return name == COLLPROVIDER_LIBC && (strcmp(rules, "C") == 0 || strcmp(rules, "POSIX") == 0);
+}
+
+/* Does a collation sort by bytes?  (pg_locale.h, which knows, wants ICU's headers.) */
+bool
+computed_is_c_collation(Oid collation)
+{
+	bool		is_default = collation == DEFAULT_COLLATION_OID;
+	int			cache_id = is_default ? DATABASEOID : COLLOID;
+	HeapTuple	tuple = SearchSysCache1(cache_id, ObjectIdGetDatum(is_default ? MyDatabaseId : collation));
+	bool		result = false;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	if (is_default)
+		result = is_c_locale(cache_id, tuple, Anum_pg_database_datlocprovider, Anum_pg_database_datcollate);
+	else
+		result = is_c_locale(cache_id, tuple, Anum_pg_collation_collprovider, Anum_pg_collation_collcollate);
+	ReleaseSysCache(tuple);
+	return result;
+}
+
 /*
  * Does a table have an index that gives the rows of a key in the order of a
  * column?  Of texts it must be by the collation C; *collation is the index's.
@@ -144,7 +178,7 @@ computed_order_index(Oid relid, AttrNumber key, AttrNumber column, Oid *collatio
 			form->indkey.values[0] == key && form->indkey.values[1] == column)
 		{
 			*collation = index->rd_indcollation[1];
-			found = !OidIsValid(*collation) || lc_collate_is_c(*collation);
+			found = !OidIsValid(*collation) || computed_is_c_collation(*collation);
 		}
 		index_close(index, AccessShareLock);
 	}

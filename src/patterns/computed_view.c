@@ -598,7 +598,7 @@ make_digest(const ViewDefinition *view, List *columns)
 		appendStringInfo(&digest.buf, ";%s %s", column->resname, format_type_be(exprType((Node *) column->expr)));
 		(void) digest_node((Node *) column->expr, &digest);
 	}
-	return psprintf("%016" INT64_MODIFIER "x",
+	return psprintf("%016llx", (unsigned long long)
 					DatumGetUInt64(hash_any_extended((unsigned char *) digest.buf.data, digest.buf.len, 0)));
 }
 

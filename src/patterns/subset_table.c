@@ -18,7 +18,6 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "utils/pg_locale.h"
 
 #include "pattern.h"
 
@@ -311,7 +310,7 @@ index_definition(const Subset *subset, AttrNumber column)
 	get_atttypetypmodcoll(subset->child, column, &type, &typmod, &collation);
 	return psprintf("CREATE INDEX ON %s (%s, %s%s%s)", relation_quoted_name(subset->child),
 					quote_identifier(subset->key), quote_identifier(get_attname(subset->child, column, false)),
-					OidIsValid(collation) && !lc_collate_is_c(collation) ? " COLLATE \"C\"" : "",
+					OidIsValid(collation) && !computed_is_c_collation(collation) ? " COLLATE \"C\"" : "",
 					subset->order->keys[0].descending ? " DESC" : "");
 }
 
