@@ -7,8 +7,12 @@
  * applies the deltas of a query, or of a transaction, to the parents:
  *
  *		computed_definition	the view and the triggers, read into a Definition
+ *		computed_view		what a view says
+ *		computed_digest		what it says, in 16 digits
  *		computed_query		the SQL that computes groups anew
+ *		computed_top		the same, for the first rows of a group by an index
  *		computed_state		what is kept of a group, and how a row changes it
+ *		computed_store		a group's fields in its document
  *		computed_value		values as jsonb, alike in every session
  *		computed_collect	rows → deltas
  *		computed_pending	the deltas, by subtransaction
@@ -210,6 +214,7 @@ extern void computed_value(Oid type, Datum value, bool isnull, JsonbValue *resul
  * computed_definition.c
  */
 extern int	state_width(StateKind kind);
+extern char *view_digest(const ViewDefinition *view, List *columns);
 extern void view_read(Oid view, const char *key, ViewDefinition *result);
 extern Definition *definition_get(Oid view, Oid parent);
 extern bool definition_covers(const Definition *definition, Oid relid);
@@ -261,6 +266,11 @@ extern void states_merge(const ViewDefinition *view, StateDelta *into, const Sta
 extern bool delta_is_nothing(const ViewDefinition *view, const StateDelta *delta);
 extern bool group_apply(const Definition *definition, const JsonbValue *doc,
 						const StateDelta *delta, GroupResult *result);
+
+/*
+ * computed_store.c
+ */
+extern void hidden_finish(const ViewDefinition *view, JsonbValue *numbers, JsonbValue *hidden);
 extern void group_from_row(const ViewDefinition *view, const Datum *values, const bool *nulls,
 						   const Oid *types, GroupResult *result);
 extern bool group_read(const Definition *definition, const JsonbValue *doc, GroupResult *result);

@@ -516,92 +516,6 @@ read_aggregates(ViewDefinition *result)
 	}
 }
 
-/* Append what identifies an expression in every database and version; expression_tree_walker. */
-typedef struct Digest
-{
-	StringInfoData buf;
-	const ViewDefinition *view;
-} Digest;
-
-static bool
-digest_node(Node *node, void *context)
-{
-	Digest	   *digest = context;
-	ListCell   *cell;
-
-	if (node == NULL)
-		return false;
-	switch (nodeTag(node))
-	{
-		case T_Var:
-			foreach(cell, digest->view->columns)
-				if (lfirst_int(cell) == ((Var *) node)->varattno)
-					appendStringInfo(&digest->buf, " $%d", foreach_current_index(cell));
-			break;
-		case T_Const:
-			if (((Const *) node)->constisnull)
-				appendStringInfoString(&digest->buf, " null");
-			else
-			{
-				Oid			output;
-				bool		varlena;
-
-				getTypeOutputInfo(((Const *) node)->consttype, &output, &varlena);
-				appendStringInfo(&digest->buf, " %s", OidOutputFunctionCall(output, ((Const *) node)->constvalue));
-			}
-			break;
-		case T_FuncExpr:
-			appendStringInfo(&digest->buf, " %s", get_func_name(((FuncExpr *) node)->funcid));
-			break;
-		case T_Aggref:
-			appendStringInfo(&digest->buf, " %s%s", get_func_name(((Aggref *) node)->aggfnoid),
-							 ((Aggref *) node)->aggfilter != NULL ? " filter" : "");
-			break;
-		case T_OpExpr:
-			appendStringInfo(&digest->buf, " %s", get_opname(((OpExpr *) node)->opno));
-			break;
-		case T_BoolExpr:
-			appendStringInfo(&digest->buf, " bool%d", ((BoolExpr *) node)->boolop);
-			break;
-		case T_NullTest:
-			appendStringInfo(&digest->buf, " null%d", ((NullTest *) node)->nulltesttype);
-			break;
-		case T_BooleanTest:
-			appendStringInfo(&digest->buf, " test%d", ((BooleanTest *) node)->booltesttype);
-			break;
-		default:
-			break;
-	}
-	appendStringInfoChar(&digest->buf, '(');
-	(void) expression_tree_walker(node, digest_node, context);
-	appendStringInfoChar(&digest->buf, ')');
-	return false;
-}
-
-/* What the view computes, in 16 digits. */
-static char *
-make_digest(const ViewDefinition *view, List *columns)
-{
-	Digest		digest;
-	ListCell   *cell;
-
-	initStringInfo(&digest.buf);
-	digest.view = view;
-	(void) digest_node((Node *) view->key, &digest);
-	(void) digest_node((Node *) view->where, &digest);
-	foreach(cell, columns)
-	{
-		TargetEntry *column = lfirst(cell);
-
-		if (column->resjunk || column->expr == view->key)
-			continue;
-		appendStringInfo(&digest.buf, ";%s %s", column->resname, format_type_be(exprType((Node *) column->expr)));
-		(void) digest_node((Node *) column->expr, &digest);
-	}
-	return psprintf("%016llx", (unsigned long long)
-					DatumGetUInt64(hash_any_extended((unsigned char *) digest.buf.data, digest.buf.len, 0)));
-}
-
 /*
  * Reads a view.  0A000 with a hint if it cannot be kept; key, if not NULL, is the column
  * that it must group by.  All of the result is palloc'd.
@@ -639,7 +553,7 @@ view_read(Oid view, const char *key, ViewDefinition *result)
 	environment_enter(&before);
 	PG_TRY();
 	{
-		result->digest = make_digest(result, columns);
+		result->digest = view_digest(result, columns);
 	}
 	PG_FINALLY();
 	{
