@@ -606,6 +606,53 @@ COMMENT ON FUNCTION create_discriminator_index(regclass, name, text, text[], boo
 'make the btree index on the text of a discriminator and of what is at a path of a jsonb column: ((doc ->> ''type''), (doc ->> ''published_at'') DESC); false if there is such an index and if_not_exists says so, else 42710; 42501 for one who does not own the relation';
 
 --
+-- 7. Polymorphic pattern and schema versions: versions
+--
+
+CREATE FUNCTION doc_version(doc jsonb, version_field text DEFAULT 'schema_version') RETURNS integer
+AS 'MODULE_PATHNAME', 'pattern_doc_version'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION doc_version(jsonb, text) IS
+'the schema version of a document, NULL if the field holds no whole number; for an index on the documents that upgrade_documents has yet to find';
+
+CREATE FUNCTION version_differs(doc jsonb, version_field text, current_version integer, upgrade regprocedure) RETURNS boolean
+AS 'MODULE_PATHNAME', 'pattern_version_differs'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION version_differs(jsonb, text, integer, regprocedure) IS
+'has a document another version than the current one? For the WHEN clause of the trigger of create_versioning, which holds the definition';
+
+CREATE FUNCTION doc_upgrade(doc jsonb, upgrade regprocedure, current_version integer, version_field text DEFAULT 'schema_version') RETURNS jsonb
+AS 'MODULE_PATHNAME', 'pattern_doc_upgrade'
+LANGUAGE C STABLE;
+COMMENT ON FUNCTION doc_upgrade(jsonb, regprocedure, integer, text) IS
+'the document in the current version: upgrade, a function from jsonb to jsonb, is called until it is; for a view of documents as readers want them. NULL doc gives NULL; 23514 for a newer version, 22023 if the function makes no step, 22004 if it returns NULL, and its own errors';
+
+CREATE FUNCTION upgrade_document() RETURNS trigger
+AS 'MODULE_PATHNAME', 'pattern_upgrade_document'
+LANGUAGE C;
+COMMENT ON FUNCTION upgrade_document() IS
+'trigger of create_versioning: writes the document in the current version';
+
+CREATE FUNCTION create_versioning(relation regclass, column_name name, current_version integer, upgrade regprocedure,
+	version_field text DEFAULT 'schema_version', replace boolean DEFAULT false) RETURNS boolean
+AS 'MODULE_PATHNAME', 'pattern_create_versioning'
+LANGUAGE C;
+COMMENT ON FUNCTION create_versioning(regclass, name, integer, regprocedure, text, boolean) IS
+'from now on a document of an older version, or of none, is upgraded when it is written: the function upgrade, from jsonb to jsonb, is called until version_field is current_version; a newer one is 23514. 42710 if the column has versions, unless replace gives it other ones; 42501 unless owned, 22023 for a function of another kind';
+
+CREATE FUNCTION upgrade_documents(relation regclass, column_name name, batch_size integer DEFAULT 1000) RETURNS bigint
+AS 'MODULE_PATHNAME', 'pattern_upgrade_documents'
+LANGUAGE C;
+COMMENT ON FUNCTION upgrade_documents(regclass, name, integer) IS
+'upgrades at most batch_size documents that are not current and that nobody else has locked, and returns their number: to be called, a transaction each time, until it returns 0. 42704 if the column has no versions, 42501 unless owned';
+
+CREATE FUNCTION drop_versioning(relation regclass, column_name name, if_exists boolean DEFAULT false) RETURNS boolean
+AS 'MODULE_PATHNAME', 'pattern_drop_versioning'
+LANGUAGE C;
+COMMENT ON FUNCTION drop_versioning(regclass, name, boolean) IS
+'documents are no longer upgraded; they stay as they are. 42704 if the column has no versions, unless if_exists';
+
+--
 -- 8. Outlier pattern
 --
 

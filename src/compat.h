@@ -14,6 +14,8 @@
 #else
 /* one function for all classes of objects since 16; here it is about relations */
 #define object_ownercheck(classid, objectid, roleid) pg_class_ownercheck(objectid, roleid)
+/* and about functions */
+#define object_aclcheck(classid, objectid, roleid, mode) pg_proc_aclcheck(objectid, roleid, mode)
 #endif
 
 #if PG_VERSION_NUM < 180000
