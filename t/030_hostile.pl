@@ -100,8 +100,9 @@ INSERT INTO kept SELECT value, '{"a": [1, 2, 3]}' FROM hostile WHERE type = 'tex
 INSERT INTO hostile(type, value)
 SELECT 'regclass', value FROM unnest(ARRAY[NULL, '0', '4294967295', 'victims', 'victims_pkey', 'divided', 'division', 'viewed', 'counted', 'kept', 'pg_class',
 	'pg_locks', 'information_schema.tables']) AS value;
+CREATE FUNCTION unchanged(doc jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE AS 'SELECT doc';
 INSERT INTO hostile(type, value)
-SELECT 'regprocedure', value FROM unnest(ARRAY[NULL, '0', '4294967295', 'now()', 'jsonb_typeof(jsonb)', 'jsonb_array_length(jsonb)']) AS value;
+SELECT 'regprocedure', value FROM unnest(ARRAY[NULL, 'unchanged(jsonb)', '0', '4294967295', 'now()', 'jsonb_typeof(jsonb)', 'jsonb_array_length(jsonb)']) AS value;
 
 -- The extension's functions that can be called, with the types of their arguments;
 -- but pattern_target, which looks at none, and load_bson_rows, which nobody may call.
