@@ -100,9 +100,9 @@ INSERT INTO kept SELECT value, '{"a": [1, 2, 3]}' FROM hostile WHERE type = 'tex
 INSERT INTO hostile(type, value)
 SELECT 'regclass', value FROM unnest(ARRAY[NULL, '0', '4294967295', 'victims', 'victims_pkey', 'divided', 'division', 'viewed', 'counted', 'kept', 'pg_class',
 	'pg_locks', 'information_schema.tables']) AS value;
-CREATE FUNCTION unchanged(doc jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE AS 'SELECT doc';
+CREATE FUNCTION upgraded(doc jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$ SELECT '{"a": 0, "k": 0, "0": 0, "keep": 0, "plain": 0, "error": 0}'::jsonb $$;
 INSERT INTO hostile(type, value)
-SELECT 'regprocedure', value FROM unnest(ARRAY[NULL, 'unchanged(jsonb)', '0', '4294967295', 'now()', 'jsonb_typeof(jsonb)', 'jsonb_array_length(jsonb)']) AS value;
+SELECT 'regprocedure', value FROM unnest(ARRAY[NULL, 'upgraded(jsonb)', '0', '4294967295', 'now()', 'jsonb_typeof(jsonb)', 'jsonb_array_length(jsonb)']) AS value;
 
 -- The extension's functions that can be called, with the types of their arguments;
 -- but pattern_target, which looks at none, and load_bson_rows, which nobody may call.
@@ -387,7 +387,8 @@ answers(q{
 	DECLARE
 		f functions;
 	BEGIN
-		FOR f IN SELECT * FROM functions WHERE (volatility <> 'v' OR types = '{}') AND 'regclass' <> ALL (types) AND NOT is_io LOOP
+		-- hardly a list of arguments fits a function of the user's
+		FOR f IN SELECT * FROM functions WHERE (volatility <> 'v' OR types = '{}') AND 'regprocedure' <> ALL (types) AND 'regclass' <> ALL (types) AND NOT is_io LOOP
 			CALL measure_memory(f, 100000);
 		END LOOP;
 	END $$;

@@ -123,7 +123,8 @@ check_progress(const Versioning *versioning, Version before, Version after)
 			 errdetail("It made of a document %s one %s.",
 					   before.known ? psprintf("of version %d", before.number) : "without a version",
 					   after.known ? psprintf("of version %d", after.number) : "without a version"),
-			 errhint("It must set \"%s\" to a later version, a whole number, up to the current one.", versioning->field)));
+			 errhint("It must set \"%s\" to a later version, a whole number, up to the current one.",
+					 text_for_message(versioning->field, strlen(versioning->field)))));
 }
 
 /* The document in the current version; relation may be NULL, and is for messages. */
