@@ -290,6 +290,12 @@ LANGUAGE C IMMUTABLE PARALLEL SAFE;
 COMMENT ON FUNCTION bucket_start(timestamptz, interval, text) IS
 'the start of the window of this width that an instant falls into, on the wall clock of the time zone; windows begin at 2000-01-03, of months at 2000-01-01, plus multiples of the width; 22023 for an infinite instant, a width that is not positive or mixes months with days or times, or an unknown zone';
 
+CREATE FUNCTION bucket_end(at timestamptz, width interval, time_zone text DEFAULT 'UTC') RETURNS timestamptz
+AS 'MODULE_PATHNAME', 'pattern_bucket_end'
+LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION bucket_end(timestamptz, interval, text) IS
+'the end of the window that an instant falls into, which is the start of the next and not part of it; errors as of bucket_start, 22008 if the end is beyond the range of timestamptz';
+
 CREATE FUNCTION bucket_agg_add(internal, jsonb) RETURNS internal
 AS 'MODULE_PATHNAME', 'pattern_bucket_agg_add'
 LANGUAGE C IMMUTABLE PARALLEL SAFE;
@@ -345,6 +351,102 @@ CREATE AGGREGATE bucket_agg(reading jsonb, order_by text) (
 );
 COMMENT ON AGGREGATE bucket_agg(jsonb, text) IS
 'the same, the readings sorted by an order such as ''at desc, temp'', equal ones in the order of their arrival; 22023 if the order is not the same for all rows of a group';
+
+--
+-- 3. Bucket pattern: bucket tables
+--
+
+CREATE FUNCTION bucket_meta_compare(jsonb, jsonb) RETURNS integer
+AS 'MODULE_PATHNAME', 'pattern_bucket_meta_compare'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION bucket_meta_compare(jsonb, jsonb) IS
+'for bucket_meta_ops: the order of jsonb, without taking scalars apart';
+
+CREATE OPERATOR CLASS bucket_meta_ops FOR TYPE jsonb USING btree AS
+	OPERATOR 1 pg_catalog.<,
+	OPERATOR 2 pg_catalog.<=,
+	OPERATOR 3 pg_catalog.=,
+	OPERATOR 4 pg_catalog.>=,
+	OPERATOR 5 pg_catalog.>,
+	FUNCTION 1 bucket_meta_compare(jsonb, jsonb);
+COMMENT ON OPERATOR CLASS bucket_meta_ops USING btree IS
+'jsonb as jsonb_ops has it, faster where the values are strings; for the indexes of bucket tables';
+
+CREATE FUNCTION bucket_table_at(reading jsonb, time_field text, time_zone text) RETURNS timestamptz
+AS 'MODULE_PATHNAME', 'pattern_bucket_table_at'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION bucket_table_at(jsonb, text, text) IS
+'for the views of bucket tables: the time that a reading is of';
+
+CREATE FUNCTION bucket_table_readings(readings jsonb) RETURNS SETOF jsonb
+AS 'MODULE_PATHNAME', 'pattern_bucket_table_readings'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 1000;
+COMMENT ON FUNCTION bucket_table_readings(jsonb) IS
+'for the views of bucket tables: the readings of an array, one row each';
+
+CREATE FUNCTION bucket_table_document(meta_field text, meta jsonb, bucket_start timestamptz, bucket_end timestamptz,
+	count integer, summary jsonb, readings jsonb) RETURNS jsonb
+AS 'MODULE_PATHNAME', 'pattern_bucket_table_document'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION bucket_table_document(text, jsonb, timestamptz, timestamptz, integer, jsonb, jsonb) IS
+'for the views of bucket tables: the bucket document';
+
+CREATE FUNCTION bucket_table_merge(open jsonb, last_no integer, last_readings jsonb, capacity integer, meta_field text,
+	time_field text, time_zone text, OUT bucket_no integer, OUT count integer, OUT summary jsonb, OUT readings jsonb)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'pattern_bucket_table_merge'
+LANGUAGE C IMMUTABLE PARALLEL SAFE ROWS 1;
+COMMENT ON FUNCTION bucket_table_merge(jsonb, integer, jsonb, integer, text, text, text) IS
+'for the views of bucket tables: the buckets that sealing the open readings of a window would make or change';
+
+CREATE FUNCTION bucket_table_write() RETURNS trigger
+AS 'MODULE_PATHNAME', 'pattern_bucket_table_write'
+LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION bucket_table_write() IS
+'trigger of create_bucket_table: what is written to the view of readings; its arguments are the options';
+
+CREATE FUNCTION bucket_table_flush() RETURNS trigger
+AS 'MODULE_PATHNAME', 'pattern_bucket_table_flush'
+LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION bucket_table_flush() IS
+'trigger of create_bucket_table: what is written at the end of a statement';
+
+CREATE FUNCTION bucket_table_refuse() RETURNS trigger
+AS 'MODULE_PATHNAME', 'pattern_bucket_table_refuse'
+LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION bucket_table_refuse() IS
+'trigger of create_bucket_table: bucket documents are not written to';
+
+CREATE FUNCTION create_bucket_table(name text, meta_field text, time_field text, width interval, capacity integer DEFAULT 1000,
+	time_zone text DEFAULT 'UTC', on_duplicate text DEFAULT 'keep', if_not_exists boolean DEFAULT false) RETURNS boolean
+AS 'MODULE_PATHNAME', 'pattern_create_bucket_table'
+LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION create_bucket_table(text, text, text, interval, integer, text, text, boolean) IS
+'creates the views NAME, of readings, and NAME_buckets, of bucket documents, and the tables NAME_open and NAME_sealed behind them; on_duplicate, for readings of one series and time: keep, replace, ignore, error; 42710 if the name is taken, 22023 for a wrong option, 22004 for NULL';
+
+CREATE FUNCTION seal_buckets(name regclass, before timestamptz DEFAULT NULL) RETURNS bigint
+AS 'MODULE_PATHNAME', 'pattern_seal_buckets'
+LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION seal_buckets(regclass, timestamptz) IS
+'moves the readings of windows that ended before, by default now, and of full buckets from the open table into buckets; returns their number; may run at any time, in any number of sessions; 42704 unless it is a bucket table, 42501 unless it is yours';
+
+CREATE FUNCTION drop_buckets(name regclass, before timestamptz) RETURNS bigint
+AS 'MODULE_PATHNAME', 'pattern_drop_buckets'
+LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION drop_buckets(regclass, timestamptz) IS
+'deletes all windows that ended before, readings included; returns the number of bucket documents; 42704 unless it is a bucket table, 42501 unless it is yours';
+
+CREATE FUNCTION drop_bucket_table(name regclass, if_exists boolean DEFAULT false) RETURNS boolean
+AS 'MODULE_PATHNAME', 'pattern_drop_bucket_table'
+LANGUAGE C VOLATILE;
+COMMENT ON FUNCTION drop_bucket_table(regclass, boolean) IS
+'drops the views and tables of a bucket table, and its readings; 2BP01 if something depends on them, 42704 unless it is a bucket table, 42501 unless it is yours';
+
+CREATE FUNCTION bucket_range(name regclass, meta jsonb, from_time timestamptz, to_time timestamptz) RETURNS SETOF jsonb
+AS 'MODULE_PATHNAME', 'pattern_bucket_range'
+LANGUAGE C STABLE ROWS 1000;
+COMMENT ON FUNCTION bucket_range(regclass, jsonb, timestamptz, timestamptz) IS
+'the readings of a series from from_time on and before to_time, in the order of their times; reads the buckets of the windows in that range only; needs SELECT on the view';
 
 --
 -- 4. Subset pattern

@@ -18,6 +18,22 @@
 #define object_aclcheck(classid, objectid, roleid, mode) pg_proc_aclcheck(objectid, roleid, mode)
 #endif
 
+#if PG_VERSION_NUM < 160000
+#define exec_insert_index_tuples(info, slot, estate) \
+	ExecInsertIndexTuples(info, slot, estate, false, false, NULL, NIL)
+#else
+#define exec_insert_index_tuples(info, slot, estate) \
+	ExecInsertIndexTuples(info, slot, estate, false, false, NULL, NIL, false)
+#endif
+
+#if PG_VERSION_NUM < 180000
+#define index_begin_scan(heap, index, snapshot, nkeys, norderbys) \
+	index_beginscan(heap, index, snapshot, nkeys, norderbys)
+#else
+#define index_begin_scan(heap, index, snapshot, nkeys, norderbys) \
+	index_beginscan(heap, index, snapshot, NULL, nkeys, norderbys)
+#endif
+
 #if PG_VERSION_NUM < 180000
 #define pg_noreturn pg_attribute_noreturn()
 #define vacuum_delay_analyze() vacuum_delay_point()

@@ -27,7 +27,7 @@ my @names = split /\n/, $node->safe_psql('postgres', q{
 	SELECT DISTINCT proname FROM pg_proc JOIN pg_depend ON objid = pg_proc.oid AND classid = 'pg_proc'::regclass
 	WHERE deptype = 'e' AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'pattern')
 	  AND 'internal'::regtype <> ALL (proargtypes::oid[] || prorettype)
-	  AND proname !~ '_operator$'
+	  AND proname !~ '_operator$|^bucket_table_'
 	  AND pg_proc.oid NOT IN (SELECT amproc FROM pg_amproc UNION SELECT typinput FROM pg_type UNION SELECT typoutput FROM pg_type)
 	UNION
 	SELECT oprname FROM pg_operator JOIN pg_depend ON objid = pg_operator.oid AND classid = 'pg_operator'::regclass

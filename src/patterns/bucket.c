@@ -21,7 +21,7 @@
 #include "funcapi.h"
 #include "miscadmin.h"
 
-#include "pattern.h"
+#include "bucket_table.h"
 
 /* A field's part of the summary. */
 typedef struct FieldSummary
@@ -145,9 +145,12 @@ summary_field(Summary *summary, uint32 position, const JsonbValue *name)
 	return field;
 }
 
-/* Summarise readings from the start; what is no object among them has no fields. */
+/*
+ * Summarise readings from the start; what is no object among them has no fields.
+ * A field called `except` is left out, if it is not NULL.
+ */
 static void
-summarise(const ValueList *readings, PairList *pairs)
+summarise(const ValueList *readings, const char *except, int except_len, PairList *pairs)
 {
 	Summary		summary = {0};
 
@@ -164,7 +167,8 @@ summarise(const ValueList *readings, PairList *pairs)
 			continue;
 		walk_begin(&walk, readings->values[i].val.binary.data);
 		while (walk_next(&walk, &name, &value))
-			if (value.type == jbvNumeric)
+			if (value.type == jbvNumeric &&
+				(except == NULL || key_compare(except, except_len, name.val.string.val, name.val.string.len) != 0))
 				field_add(summary_field(&summary, position++, &name), value.val.numeric);
 	}
 	for (uint32 i = 0; i < summary.n; i++)
@@ -182,12 +186,24 @@ bucket_build(const ValueList *readings)
 
 	value_from_int64(readings->n, &value);
 	pairs_append(&bucket, "count", 5, &value);
-	summarise(readings, &summary);
+	summarise(readings, NULL, 0, &summary);
 	pairs_finish(&summary, &value);
 	pairs_append(&bucket, "summary", 7, &value);
 	values_finish(readings, &value);
 	pairs_append(&bucket, "readings", 8, &value);
 	pairs_finish(&bucket, &value);
+	return value_to_jsonb(&value);
+}
+
+/* The summary of readings alone, without the field `except`; palloc'd. */
+Jsonb *
+bucket_summary(const ValueList *readings, const char *except, int except_len)
+{
+	PairList	summary = {0};
+	JsonbValue	value;
+
+	summarise(readings, except, except_len, &summary);
+	pairs_finish(&summary, &value);
 	return value_to_jsonb(&value);
 }
 
@@ -312,7 +328,7 @@ summary_renew(const Bucket *bucket, const JsonbValue *reading, PairList *changes
 			values_append(&readings, &old);
 	}
 	values_append(&readings, reading);
-	summarise(&readings, changes);
+	summarise(&readings, NULL, 0, changes);
 }
 
 /* A field of the bucket; false if it is missing. */

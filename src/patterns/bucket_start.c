@@ -22,16 +22,10 @@
 #include "utils/datetime.h"
 #include "utils/timestamp.h"
 
-#include "pattern.h"
-
-/* The width of windows: months or microseconds, the other is zero. */
-typedef struct Width
-{
-	int32		months;
-	int64		time;
-} Width;
+#include "bucket_table.h"
 
 PG_FUNCTION_INFO_V1(pattern_bucket_start);
+PG_FUNCTION_INFO_V1(pattern_bucket_end);
 
 static void
 timestamp_out_of_range(void)
@@ -51,7 +45,7 @@ bad_width(const char *what)
 
 /* Days count as 24 hours of the wall clock.  22023 for a width that is none. */
 static void
-read_width(const Interval *interval, Width *width)
+read_width(const Interval *interval, WindowRule *width)
 {
 	int64		days;
 
@@ -101,7 +95,7 @@ floor_month(Timestamp local, int32 width)
 }
 
 static Timestamp
-floor_local(Timestamp local, const Width *width)
+floor_local(Timestamp local, const WindowRule *width)
 {
 	return width->months > 0 ? floor_month(local, width->months) : floor_time(local, width->time);
 }
@@ -127,8 +121,8 @@ clock_offset(TimestampTz at, const pg_tz *zone)
 }
 
 /* The instant of a time on the wall clock, as AT TIME ZONE has it. */
-static TimestampTz
-local_instant(Timestamp local, pg_tz *zone)
+TimestampTz
+window_instant(Timestamp local, pg_tz *zone)
 {
 	struct pg_tm tm;
 	fsec_t		fsec;
@@ -140,16 +134,16 @@ local_instant(Timestamp local, pg_tz *zone)
 
 /* The start of a window of a day or more. */
 static TimestampTz
-start_of_days(TimestampTz at, const Width *width, pg_tz *zone)
+start_of_days(TimestampTz at, const WindowRule *rule)
 {
-	Timestamp	local = floor_local(at + clock_offset(at, zone), width);
-	TimestampTz start = local_instant(local, zone);
+	Timestamp	local = floor_local(at + clock_offset(at, rule->zone), rule);
+	TimestampTz start = window_instant(local, rule->zone);
 
 	/* the clock has been changed at the start, and shows it again later */
 	while (start > at)
 	{
-		local = floor_local(local - 1, width);
-		start = local_instant(local, zone);
+		local = floor_local(local - 1, rule);
+		start = window_instant(local, rule->zone);
 	}
 	return start;
 }
@@ -211,30 +205,91 @@ find_zone(const char *name)
 	return zone;
 }
 
-/* bucket_start(at timestamptz, width interval, time_zone text DEFAULT 'UTC') → timestamptz */
-Datum
-pattern_bucket_start(PG_FUNCTION_ARGS)
+/* The rule of windows of a width in a time zone; 22023 if either is none. */
+void
+window_rule(const Interval *width, const char *time_zone, WindowRule *rule)
 {
-	TimestampTz at;
-	TimestampTz start;
-	Width		width;
-	pg_tz	   *zone;
+	read_width(width, rule);
+	rule->zone = find_zone(time_zone);
+}
 
+/* The start of the window that a finite instant falls into; 22008 if there is no such time. */
+TimestampTz
+window_start(const WindowRule *rule, TimestampTz at)
+{
+	TimestampTz start = rule->months > 0 || rule->time >= USECS_PER_DAY ?
+		start_of_days(at, rule) : start_of_time(at, rule->time, rule->zone);
+
+	if (!IS_VALID_TIMESTAMP(start))
+		timestamp_out_of_range();
+	return start;
+}
+
+/* The end of the same window, which is the start of the next. */
+TimestampTz
+window_end(const WindowRule *rule, TimestampTz at)
+{
+	TimestampTz start = window_start(rule, at);
+	int64		step = rule->months > 0 ? rule->months * (int64) DAYS_PER_MONTH * USECS_PER_DAY : rule->time;
+	TimestampTz end = start;
+	TimestampTz before;
+
+	/* some later window, and back from it to the next */
+	do
+	{
+		if (pg_add_s64_overflow(end, step, &end) || !IS_VALID_TIMESTAMP(end))
+			timestamp_out_of_range();
+	} while ((before = window_start(rule, end)) == start);
+	do
+	{
+		end = before;
+		before = window_start(rule, end - 1);
+	} while (before > start);
+	return end;
+}
+
+/* The rule in the second and third argument of the functions below. */
+static void
+rule_arguments(FunctionCallInfo fcinfo, WindowRule *rule)
+{
 	argument_check_given(fcinfo, 1, "width");
-	read_width(PG_GETARG_INTERVAL_P(1), &width);
-	zone = find_zone(PG_ARGISNULL(2) ? "UTC" : text_to_cstring(PG_GETARG_TEXT_PP(2)));
-	if (PG_ARGISNULL(0))
-		PG_RETURN_NULL();
-	at = PG_GETARG_TIMESTAMPTZ(0);
+	window_rule(PG_GETARG_INTERVAL_P(1), PG_ARGISNULL(2) ? "UTC" : text_to_cstring(PG_GETARG_TEXT_PP(2)), rule);
+}
+
+/* The instant in the first; 22023 if it is infinite. */
+static TimestampTz
+instant_argument(FunctionCallInfo fcinfo)
+{
+	TimestampTz at = PG_GETARG_TIMESTAMPTZ(0);
+
 	if (TIMESTAMP_NOT_FINITE(at))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("argument \"%s\" must be finite", "at"),
 				 errdetail("The value is %s.", TIMESTAMP_IS_NOBEGIN(at) ? "-infinity" : "infinity")));
+	return at;
+}
 
-	start = width.months > 0 || width.time >= USECS_PER_DAY ?
-		start_of_days(at, &width, zone) : start_of_time(at, width.time, zone);
-	if (!IS_VALID_TIMESTAMP(start))
-		timestamp_out_of_range();
-	PG_RETURN_TIMESTAMPTZ(start);
+/* bucket_start(at timestamptz, width interval, time_zone text DEFAULT 'UTC') → timestamptz */
+Datum
+pattern_bucket_start(PG_FUNCTION_ARGS)
+{
+	WindowRule	rule;
+
+	rule_arguments(fcinfo, &rule);
+	if (PG_ARGISNULL(0))
+		PG_RETURN_NULL();
+	PG_RETURN_TIMESTAMPTZ(window_start(&rule, instant_argument(fcinfo)));
+}
+
+/* bucket_end(at timestamptz, width interval, time_zone text DEFAULT 'UTC') → timestamptz */
+Datum
+pattern_bucket_end(PG_FUNCTION_ARGS)
+{
+	WindowRule	rule;
+
+	rule_arguments(fcinfo, &rule);
+	if (PG_ARGISNULL(0))
+		PG_RETURN_NULL();
+	PG_RETURN_TIMESTAMPTZ(window_end(&rule, instant_argument(fcinfo)));
 }

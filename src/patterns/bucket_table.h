@@ -1,0 +1,190 @@
+/*
+ * patterns/bucket_table.h
+ *		Bucket pattern: what the files about bucket tables tell each other.
+ *
+ * A bucket table is two ordinary tables and two views.  New readings land in the
+ * open table, one row each; sealing moves them into the sealed table, one row a
+ * bucket.  The view of readings has the triggers, whose arguments are the
+ * options; its query names the tables.
+ */
+#ifndef BUCKET_TABLE_H
+#define BUCKET_TABLE_H
+
+#include "pattern.h"
+
+#include "datatype/timestamp.h"
+#include "executor/spi.h"
+#include "pgtime.h"
+#include "utils/relcache.h"
+#include "utils/snapshot.h"
+
+/* Columns of the view of readings, of the open table, and of the sealed table, by their numbers. */
+enum
+{
+	VIEW_DOC = 1, VIEW_META, VIEW_AT, VIEW_START, VIEW_NCOLUMNS = 4
+};
+enum
+{
+	OPEN_START = 1, OPEN_AT, OPEN_META, OPEN_DOC, OPEN_NCOLUMNS = 4
+};
+enum
+{
+	SEALED_START = 1, SEALED_END, SEALED_FIRST, SEALED_LAST, SEALED_NO, SEALED_COUNT, SEALED_META,
+	SEALED_SUMMARY, SEALED_READINGS, SEALED_NCOLUMNS = 9
+};
+
+/* How windows are laid out: months or microseconds, the other is zero. */
+typedef struct WindowRule
+{
+	int32		months;
+	int64		time;
+	pg_tz	   *zone;
+} WindowRule;
+
+typedef enum OnDuplicate
+{
+	DUPLICATE_KEEP,
+	DUPLICATE_REPLACE,
+	DUPLICATE_IGNORE,
+	DUPLICATE_ERROR
+} OnDuplicate;
+
+/* A statement on one of the tables, prepared when it is first needed. */
+typedef enum BucketStatement
+{
+	BUCKET_LAST,				/* the last bucket of a window */
+	BUCKET_LOCK_LAST,			/* its readings, if nobody has it locked */
+	BUCKET_INSERT,
+	BUCKET_UPDATE,
+	BUCKET_DELETE,
+	BUCKET_OF_TIME,				/* buckets that may hold a reading */
+	BUCKET_LOCK,				/* one of them, waiting for whoever has it */
+	OPEN_INSERT,				/* unless its time is taken */
+	OPEN_DELETE,				/* what has this time */
+	OPEN_REPLACE,				/* even if its time is taken */
+	NUM_BUCKET_STATEMENTS
+} BucketStatement;
+
+/* What is known of a bucket table; see bucket_table_get. */
+typedef struct BucketTable
+{
+	Oid			view;
+	Oid			open;
+	Oid			sealed;
+	Oid			owner;
+	Oid			open_index;		/* on (meta, bucket_start, at) */
+	/* options */
+	char	   *meta_field;
+	char	   *time_field;
+	int			meta_len;
+	int			time_len;
+	WindowRule	rule;
+	int32		capacity;
+	OnDuplicate on_duplicate;
+	/* the window that was asked for last */
+	TimestampTz start;
+	TimestampTz end;
+	/* triggers and statements */
+	Trigger    *flush;			/* the view's statement trigger */
+	SPIPlanPtr	plans[NUM_BUCKET_STATEMENTS];
+} BucketTable;
+
+/* A reading that is on its way. */
+typedef struct Reading
+{
+	TimestampTz at;
+	Jsonb	   *doc;
+	ItemPointerData tid;		/* in the open table, if it is there */
+} Reading;
+
+/* Growable list of readings. */
+typedef struct Readings
+{
+	uint32		n;
+	uint32		max;
+	Reading    *items;
+	bool		in_order;		/* of their times */
+} Readings;
+
+/* The readings of one series in one window. */
+typedef struct BucketGroup
+{
+	Jsonb	   *meta;
+	TimestampTz start;
+	TimestampTz end;
+	Readings	readings;
+} BucketGroup;
+
+/*
+ * bucket.c
+ */
+extern Jsonb *bucket_summary(const ValueList *readings, const char *except, int except_len);
+
+/*
+ * bucket_start.c
+ */
+extern void window_rule(const Interval *width, const char *time_zone, WindowRule *rule);
+extern TimestampTz window_start(const WindowRule *rule, TimestampTz at);
+extern TimestampTz window_end(const WindowRule *rule, TimestampTz at);
+extern TimestampTz window_instant(Timestamp local, pg_tz *zone);
+
+/*
+ * bucket_table_time.c: what time a reading is of
+ */
+extern TimestampTz reading_time(const JsonbValue *reading, const char *field, int len, pg_tz *zone);
+
+/*
+ * bucket_table.c: a bucket table as a whole
+ */
+extern BucketTable *bucket_table_get(Oid view);
+extern BucketTable *bucket_table_of_trigger(TriggerData *trigger);
+extern BucketTable *bucket_table_argument(FunctionCallInfo fcinfo, int position, bool owned);
+extern void bucket_table_window(BucketTable *table, TimestampTz at, TimestampTz *start, TimestampTz *end);
+extern void reading_read(BucketTable *table, const Jsonb *doc, Jsonb **meta, TimestampTz *at);
+
+/*
+ * bucket_table_sql.c: the statements
+ */
+extern uint64 bucket_table_run(BucketTable *table, BucketStatement statement, Datum *values,
+							   Snapshot snapshot);
+extern void bucket_table_free_plans(BucketTable *table);
+
+/*
+ * bucket_table_readings.c: readings of one bucket
+ */
+extern void readings_append(Readings *list, TimestampTz at, Jsonb *doc, ItemPointer tid);
+extern void readings_sort(Readings *list);
+extern int	jsonb_compare_bytes(const Jsonb *a, const Jsonb *b);
+extern void readings_of_array(const Jsonb *array, const char *time_field, int time_len, pg_tz *zone,
+							  Readings *result);
+extern void readings_finish(const Readings *list, uint32 first, uint32 n, const char *meta_field,
+							int meta_len, Jsonb **array, Jsonb **summary);
+
+/*
+ * bucket_table_insert.c: how readings get in
+ */
+extern void bucket_table_read_row(TriggerData *trigger, HeapTuple row, BucketGroup *group, Reading *reading,
+								  bool *given);
+extern void bucket_table_changed_row(TriggerData *trigger, BucketTable *table, BucketGroup *group,
+									 Reading *reading);
+extern Datum bucket_table_result_row(TriggerData *trigger, const BucketGroup *group, const Reading *reading);
+extern void bucket_table_insert_moved(BucketTable *table, Relation view, const BucketGroup *group,
+									  const Reading *reading);
+extern Datum bucket_table_insert(FunctionCallInfo fcinfo, TriggerData *trigger);
+extern void bucket_table_flush_inserts(Oid view);
+
+/*
+ * bucket_table_edit.c: UPDATE and DELETE
+ */
+extern Datum bucket_table_update(FunctionCallInfo fcinfo, TriggerData *trigger);
+extern Datum bucket_table_delete(FunctionCallInfo fcinfo, TriggerData *trigger);
+extern void bucket_table_flush_edits(Oid view);
+extern void bucket_table_drop_time(BucketTable *table, const BucketGroup *group, TimestampTz at);
+
+/*
+ * bucket_table_seal.c: from the open table into buckets
+ */
+extern void seal_given(BucketTable *table, BucketGroup *group);
+extern void seal_count(BucketTable *table, Jsonb *meta, TimestampTz start, uint32 n);
+
+#endif							/* BUCKET_TABLE_H */

@@ -1,0 +1,612 @@
+/*
+ * patterns/bucket_table_seal.c
+ *		Bucket pattern: sealing, which moves readings from the open table into buckets.
+ *
+ * A group is what one series has in one window.  It is sealed by one transaction
+ * at a time, which holds an advisory lock on it until it ends, and whoever does
+ * not get the lock leaves the group to the holder: nobody waits.  Readings that
+ * another transaction is about to change stay where they are.  The deletions in
+ * the open table and the bucket are of one transaction, so that every snapshot
+ * sees each reading once.
+ *
+ * The last bucket of a window is filled up first, then new ones are begun.  The
+ * view of bucket documents shows open readings in the same way.
+ *
+ * A statement that brings many readings of a group at once hands them over in
+ * memory, and they never get into the open table.
+ */
+#include "postgres.h"
+
+#include "access/genam.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "catalog/pg_type.h"
+#include "common/hashfn.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "storage/lmgr.h"
+#include "utils/fmgroids.h"
+#include "utils/fmgrprotos.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+
+#include "bucket_table.h"
+
+/*
+ * Groups share so many locks, since a transaction that seals many would run out
+ * of shared memory with one for each.
+ */
+#define LOCKS_PER_TABLE 256
+
+/* A statement hands over readings of a window that is over from so many on ... */
+#define FEW_READINGS 64
+/* ... and begins a bucket that will not be full with so many. */
+#define MANY_READINGS 256
+
+/* How far a group is sealed. */
+typedef enum SealExtent
+{
+	SEAL_FULL,					/* only buckets that are full */
+	SEAL_STATEMENT,				/* what pays at the end of a statement */
+	SEAL_ALL
+} SealExtent;
+
+/* Sealing, from its beginning to its end. */
+typedef struct Seal
+{
+	BucketTable *table;
+	Relation	open;
+	Relation	index;
+	IndexScanDesc scan;
+	TupleTableSlot *slot;
+	Snapshot	snapshot;
+	OwnerSwitch before;
+	int64		sealed;
+	/* the group at hand */
+	MemoryContext context;		/* reset for each bucket */
+	Jsonb	   *meta;
+	TimestampTz start;
+	TimestampTz end;
+	SealExtent	extent;
+	int32		last_no;		/* -1: no bucket yet */
+	int32		last_count;
+	Readings	chunk;			/* what goes into the next bucket */
+	uint32		room;			/* when it has so many readings */
+	bool		must_write;		/* some of them are deleted already */
+} Seal;
+
+/* What a session remembers of a group that it wrote to. */
+typedef struct GroupCount
+{
+	uint64		key;			/* must be first */
+	uint32		n;				/* readings since sealing was last tried */
+	TimestampTz latest;			/* for a series: the start of its latest window */
+} GroupCount;
+
+static HTAB *counts = NULL;
+
+PG_FUNCTION_INFO_V1(pattern_seal_buckets);
+
+static uint64
+hash_meta(const Jsonb *meta, Oid table)
+{
+	return hash_bytes_extended((const unsigned char *) VARDATA(meta), VARSIZE(meta) - VARHDRSZ, table);
+}
+
+/*
+ * jsonb's equality, by the operator's own hash: 1 and 1.0 are one series.
+ */
+static uint64
+group_hash(const Seal *seal)
+{
+	uint64		hash = DatumGetUInt64(DirectFunctionCall2(jsonb_hash_extended, JsonbPGetDatum(seal->meta),
+														  Int64GetDatum(seal->table->open)));
+
+	return hash_combine64(hash, murmurhash32((uint32) (seal->start / USECS_PER_SEC)));
+}
+
+/* The right to seal the group until the transaction ends; false if somebody else has it. */
+static bool
+lock_group(const Seal *seal)
+{
+	LOCKTAG		tag;
+
+	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, seal->table->sealed,
+						 (uint32) (group_hash(seal) % LOCKS_PER_TABLE), 2);
+	return LockAcquire(&tag, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL;
+}
+
+static void
+seal_begin(Seal *seal, BucketTable *table, MemoryContext context)
+{
+	memset(seal, 0, sizeof(Seal));
+	seal->table = table;
+	owner_enter(table->owner, &seal->before);
+	/* so that what this very statement wrote is seen */
+	CommandCounterIncrement();
+	seal->open = table_open(table->open, RowExclusiveLock);
+	seal->index = index_open(table->open_index, AccessShareLock);
+	seal->slot = table_slot_create(seal->open, NULL);
+	seal->context = AllocSetContextCreate(context, "bucket", ALLOCSET_DEFAULT_SIZES);
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+}
+
+/* Scan the open table, of one group or whole, with a snapshot taken after the lock. */
+static void
+seal_scan(Seal *seal, ScanKey keys, int nkeys)
+{
+	seal->snapshot = RegisterSnapshot(IsolationUsesXactSnapshot() ? GetTransactionSnapshot() : GetLatestSnapshot());
+	seal->scan = index_begin_scan(seal->open, seal->index, seal->snapshot, nkeys, 0);
+	index_rescan(seal->scan, keys, nkeys, NULL, 0);
+}
+
+static void
+seal_end(Seal *seal)
+{
+	if (seal->scan != NULL)
+	{
+		index_endscan(seal->scan);
+		UnregisterSnapshot(seal->snapshot);
+	}
+	if (SPI_finish() != SPI_OK_FINISH)
+		elog(ERROR, "SPI_finish failed");
+	MemoryContextDelete(seal->context);
+	ExecDropSingleTupleTableSlot(seal->slot);
+	index_close(seal->index, AccessShareLock);
+	table_close(seal->open, NoLock);
+	owner_leave(&seal->before);
+	/* so that what follows sees it */
+	CommandCounterIncrement();
+}
+
+/* The next reading of the scan, in the slot; false at the end. */
+static bool
+seal_next(Seal *seal)
+{
+	CHECK_FOR_INTERRUPTS();
+	if (!index_getnext_slot(seal->scan, ForwardScanDirection, seal->slot))
+		return false;
+	slot_getallattrs(seal->slot);
+	return true;
+}
+
+static TimestampTz
+slot_time(const Seal *seal, int column)
+{
+	return DatumGetTimestampTz(seal->slot->tts_values[column - 1]);
+}
+
+/* A jsonb of the slot, copied. */
+static Jsonb *
+slot_jsonb(const Seal *seal, int column)
+{
+	return DatumGetJsonbPCopy(seal->slot->tts_values[column - 1]);
+}
+
+/* The number and count of the group's last bucket, -1 and 0 if there is none. */
+static void
+find_last(Seal *seal, Snapshot snapshot, int32 *no, int32 *count)
+{
+	Datum		values[] = {JsonbPGetDatum(seal->meta), TimestampTzGetDatum(seal->start)};
+	bool		is_null;
+
+	*no = -1;
+	*count = 0;
+	if (bucket_table_run(seal->table, BUCKET_LAST, values, snapshot) > 0)
+	{
+		HeapTuple	row = SPI_tuptable->vals[0];
+
+		*no = DatumGetInt32(SPI_getbinval(row, SPI_tuptable->tupdesc, 1, &is_null));
+		*count = DatumGetInt32(SPI_getbinval(row, SPI_tuptable->tupdesc, 2, &is_null));
+	}
+	SPI_freetuptable(SPI_tuptable);
+}
+
+static void
+set_room(Seal *seal)
+{
+	int32		capacity = seal->table->capacity;
+
+	seal->room = seal->last_no >= 0 && seal->last_count < capacity ?
+		capacity - seal->last_count : capacity;
+}
+
+/*
+ * Turn to a group, which the caller has locked.  false if the transaction's
+ * snapshot does not show its last bucket: then it cannot be sealed here.
+ */
+static bool
+begin_group(Seal *seal, SealExtent extent)
+{
+	find_last(seal, GetLatestSnapshot(), &seal->last_no, &seal->last_count);
+	if (IsolationUsesXactSnapshot())
+	{
+		int32		no,
+					count;
+
+		find_last(seal, InvalidSnapshot, &no, &count);
+		if (no != seal->last_no || count != seal->last_count)
+			return false;
+	}
+	seal->extent = extent;
+	seal->must_write = false;
+	memset(&seal->chunk, 0, sizeof(Readings));
+	set_room(seal);
+	return true;
+}
+
+/* Take the chunk's readings out of the open table; those that others are changing stay there. */
+static void
+delete_open(Seal *seal)
+{
+	Readings   *chunk = &seal->chunk;
+	uint32		n = 0;
+	CommandId	cid = GetCurrentCommandId(true);
+
+	for (uint32 i = 0; i < chunk->n; i++)
+	{
+		Reading    *reading = &chunk->items[i];
+
+		if (ItemPointerIsValid(&reading->tid))
+		{
+			TM_FailureData failure;
+
+			if (table_tuple_delete(seal->open, &reading->tid, cid, seal->snapshot, InvalidSnapshot,
+								   false, &failure, false) != TM_Ok)
+				continue;
+			ItemPointerSetInvalid(&reading->tid);
+			seal->sealed++;
+			seal->must_write = true;
+		}
+		chunk->items[n++] = *reading;
+	}
+	chunk->n = n;
+}
+
+/* Lock the last bucket and put its readings before the chunk's; false if somebody else has it. */
+static bool
+take_last(Seal *seal)
+{
+	BucketTable *table = seal->table;
+	Datum		values[] = {JsonbPGetDatum(seal->meta), TimestampTzGetDatum(seal->start), Int32GetDatum(seal->last_no)};
+	Readings	list = {0};
+	bool		is_null;
+	bool		taken = false;
+
+	if (bucket_table_run(table, BUCKET_LOCK_LAST, values, InvalidSnapshot) > 0)
+	{
+		HeapTuple	row = SPI_tuptable->vals[0];
+		int32		count = DatumGetInt32(SPI_getbinval(row, SPI_tuptable->tupdesc, 1, &is_null));
+
+		if (count <= seal->last_count)
+		{
+			Jsonb	   *array = DatumGetJsonbP(SPI_getbinval(row, SPI_tuptable->tupdesc, 2, &is_null));
+
+			readings_of_array(array, table->time_field, table->time_len, table->rule.zone, &list);
+			for (uint32 i = 0; i < seal->chunk.n; i++)
+				readings_append(&list, seal->chunk.items[i].at, seal->chunk.items[i].doc, NULL);
+			seal->chunk = list;
+			taken = true;
+		}
+	}
+	SPI_freetuptable(SPI_tuptable);
+	return taken;
+}
+
+/* Write the chunk as a bucket, merged into the last one if that has room and merge is true. */
+static void
+write_bucket(Seal *seal, bool merge)
+{
+	BucketTable *table = seal->table;
+	Readings   *chunk = &seal->chunk;
+	bool		merged = merge && seal->last_no >= 0 && seal->last_count < table->capacity && take_last(seal);
+	Jsonb	   *array,
+			   *summary;
+	Datum		values[SEALED_NCOLUMNS];
+
+	readings_sort(chunk);
+	readings_finish(chunk, 0, chunk->n, table->meta_field, table->meta_len, &array, &summary);
+	if (!merged)
+		seal->last_no++;
+	seal->last_count = chunk->n;
+	values[SEALED_START - 1] = TimestampTzGetDatum(seal->start);
+	values[SEALED_END - 1] = TimestampTzGetDatum(seal->end);
+	values[SEALED_FIRST - 1] = TimestampTzGetDatum(chunk->items[0].at);
+	values[SEALED_LAST - 1] = TimestampTzGetDatum(chunk->items[chunk->n - 1].at);
+	values[SEALED_NO - 1] = Int32GetDatum(seal->last_no);
+	values[SEALED_COUNT - 1] = Int32GetDatum(chunk->n);
+	values[SEALED_META - 1] = JsonbPGetDatum(seal->meta);
+	values[SEALED_SUMMARY - 1] = JsonbPGetDatum(summary);
+	values[SEALED_READINGS - 1] = JsonbPGetDatum(array);
+	(void) bucket_table_run(table, merged ? BUCKET_UPDATE : BUCKET_INSERT, values, InvalidSnapshot);
+	MemoryContextReset(seal->context);
+	memset(chunk, 0, sizeof(Readings));
+	seal->must_write = false;
+	set_room(seal);
+}
+
+/* Add a reading of the group, which is in seal->context. */
+static void
+add_reading(Seal *seal, TimestampTz at, Jsonb *doc, ItemPointer tid)
+{
+	readings_append(&seal->chunk, at, doc, tid);
+	if (seal->chunk.n < seal->room)
+		return;
+	delete_open(seal);
+	if (seal->chunk.n == seal->room)
+		write_bucket(seal, true);
+}
+
+/* Does what is left of the group become a bucket that is not full?  *merge: or a part of the last one. */
+static bool
+write_rest(const Seal *seal, bool *merge)
+{
+	bool		has_room = seal->last_no >= 0 && seal->last_count < seal->table->capacity;
+
+	*merge = has_room;
+	if (seal->extent == SEAL_ALL)
+		return true;
+	if (seal->extent == SEAL_FULL || seal->chunk.n < FEW_READINGS)
+		return false;
+	/* a bucket is rewritten only if that at least doubles it */
+	*merge = has_room && seal->last_count <= seal->chunk.n;
+	return *merge || !has_room || seal->chunk.n >= MANY_READINGS;
+}
+
+/* The group is complete.  What is left in the chunk is of no bucket. */
+static void
+end_group(Seal *seal)
+{
+	MemoryContext caller = MemoryContextSwitchTo(seal->context);
+	bool		merge = true;
+
+	if (seal->chunk.n > 0 && (write_rest(seal, &merge) || seal->must_write))
+	{
+		delete_open(seal);
+		if (seal->chunk.n > 0)
+			write_bucket(seal, merge);
+	}
+	MemoryContextSwitchTo(caller);
+}
+
+/* The keys for a scan of one group. */
+static void
+group_keys(Seal *seal, ScanKey keys)
+{
+	ScanKeyInit(&keys[0], 1, BTEqualStrategyNumber, F_JSONB_EQ, JsonbPGetDatum(seal->meta));
+	ScanKeyInit(&keys[1], 2, BTEqualStrategyNumber, F_TIMESTAMPTZ_EQ, TimestampTzGetDatum(seal->start));
+}
+
+/* What follows in time: a reading of the statement, or one of the scan. */
+static void
+merge_readings(Seal *seal, Readings *given)
+{
+	bool		has_open = seal_next(seal);
+	uint32		next = 0;
+	MemoryContext caller = MemoryContextSwitchTo(seal->context);
+
+	readings_sort(given);
+	while (has_open || next < given->n)
+	{
+		if (has_open && (next == given->n || slot_time(seal, OPEN_AT) <= given->items[next].at))
+		{
+			add_reading(seal, slot_time(seal, OPEN_AT), slot_jsonb(seal, OPEN_DOC), &seal->slot->tts_tid);
+			has_open = seal_next(seal);
+		}
+		else
+		{
+			add_reading(seal, given->items[next].at, given->items[next].doc, NULL);
+			next++;
+		}
+	}
+	MemoryContextSwitchTo(caller);
+}
+
+/*
+ * Seal a group together with readings that a statement brings.  Those that do
+ * not get into a bucket are left in group->readings, and belong into the open
+ * table.
+ */
+static void
+seal_one(BucketTable *table, BucketGroup *group, SealExtent extent)
+{
+	ScanKeyData keys[2];
+	Seal		seal;
+
+	seal_begin(&seal, table, CurrentMemoryContext);
+	seal.meta = group->meta;
+	seal.start = group->start;
+	seal.end = group->end;
+	if (lock_group(&seal))
+	{
+		group_keys(&seal, keys);
+		seal_scan(&seal, keys, 2);
+			if (begin_group(&seal, extent))
+		{
+			Readings	rest = {0};
+
+			merge_readings(&seal, &group->readings);
+			end_group(&seal);
+			for (uint32 i = 0; i < seal.chunk.n; i++)
+				if (!ItemPointerIsValid(&seal.chunk.items[i].tid))
+					group->readings.items[rest.n++] = seal.chunk.items[i];
+			group->readings.n = rest.n;
+		}
+	}
+	seal_end(&seal);
+}
+
+/* Is it a table, and a transaction, in which statements seal? */
+static bool
+statements_seal(void)
+{
+	/* a plain INSERT must not fail with 40001 */
+	return !IsolationUsesXactSnapshot();
+}
+
+/*
+ * Make buckets of a statement's readings, if there are enough of them.  Those
+ * that are left belong into the open table.
+ */
+void
+seal_given(BucketTable *table, BucketGroup *group)
+{
+	bool		over = group->end <= GetCurrentTimestamp();
+
+	if (table->on_duplicate != DUPLICATE_KEEP || !statements_seal())
+		return;
+	if (group->readings.n >= table->capacity || (over && group->readings.n >= FEW_READINGS))
+		seal_one(table, group, over ? SEAL_STATEMENT : SEAL_FULL);
+}
+
+static GroupCount *
+get_count(uint64 key)
+{
+	const long	most = 50000;
+	GroupCount *count;
+	bool		found;
+
+	if (counts != NULL && hash_get_num_entries(counts) > most)
+	{
+		hash_destroy(counts);
+		counts = NULL;
+	}
+	if (counts == NULL)
+	{
+		HASHCTL		control = {.keysize = sizeof(uint64), .entrysize = sizeof(GroupCount)};
+
+		control.hcxt = TopMemoryContext;
+		counts = hash_create("readings of groups", 256, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
+	}
+	count = hash_search(counts, &key, HASH_ENTER, &found);
+	if (!found)
+	{
+		count->n = 0;
+		count->latest = DT_NOBEGIN;
+	}
+	return count;
+}
+
+/* Seal a group that has readings in the open table only. */
+static void
+seal_stored(BucketTable *table, Jsonb *meta, TimestampTz start, SealExtent extent)
+{
+	BucketGroup		group = {0};
+
+	group.meta = meta;
+	group.start = start;
+	group.end = window_end(&table->rule, start);
+	seal_one(table, &group, extent);
+}
+
+/*
+ * n readings of a group were written to the open table.  Seal the group if this
+ * session has written enough for a bucket; and the window before when a series
+ * goes on to another and time has done so, too.
+ */
+void
+seal_count(BucketTable *table, Jsonb *meta, TimestampTz start, uint32 n)
+{
+	uint64		key = hash_meta(meta, table->open);
+	GroupCount *series;
+	GroupCount *count;
+	TimestampTz before;
+
+	if (!statements_seal())
+		return;
+	count = get_count(hash_combine64(key, (uint64) start));
+	count->n += n;
+	if (count->n >= table->capacity)
+	{
+		count->n = 0;
+		seal_stored(table, meta, start, SEAL_FULL);
+	}
+	series = get_count(key);
+	before = series->latest;
+	if (start <= before)
+		return;
+	series->latest = start;
+	if (before != DT_NOBEGIN && start <= GetCurrentTimestamp())
+		seal_stored(table, meta, before, SEAL_ALL);
+}
+
+/* Begin with the group of the reading in the slot; false if it is not to be sealed now. */
+static bool
+enter_group(Seal *seal, MemoryContext groups, TimestampTz limit)
+{
+	MemoryContext caller;
+	bool		entered;
+
+	MemoryContextReset(groups);
+	caller = MemoryContextSwitchTo(groups);
+	seal->meta = slot_jsonb(seal, OPEN_META);
+	seal->start = slot_time(seal, OPEN_START);
+	seal->end = window_end(&seal->table->rule, seal->start);
+	entered = lock_group(seal) && begin_group(seal, seal->end <= limit ? SEAL_ALL : SEAL_FULL);
+	MemoryContextSwitchTo(caller);
+	return entered;
+}
+
+/* Is the reading in the slot of the group at hand? */
+static bool
+same_group(const Seal *seal)
+{
+	struct varlena *meta = (struct varlena *) DatumGetPointer(seal->slot->tts_values[OPEN_META - 1]);
+
+	if (slot_time(seal, OPEN_START) != seal->start)
+		return false;
+	if (!VARATT_IS_EXTENDED(meta) || VARATT_IS_SHORT(meta))
+		if (VARSIZE_ANY_EXHDR(meta) == VARSIZE(seal->meta) - VARHDRSZ &&
+			memcmp(VARDATA_ANY(meta), VARDATA(seal->meta), VARSIZE_ANY_EXHDR(meta)) == 0)
+			return true;
+	return DatumGetBool(DirectFunctionCall2(jsonb_eq, PointerGetDatum(meta), JsonbPGetDatum(seal->meta)));
+}
+
+/* Seal all groups whose windows end by the limit, and the full buckets of others. */
+static int64
+seal_all(BucketTable *table, TimestampTz limit)
+{
+	MemoryContext groups = AllocSetContextCreate(CurrentMemoryContext, "bucket group", ALLOCSET_SMALL_SIZES);
+	bool		in_group = false;
+	Seal		seal;
+
+	seal_begin(&seal, table, CurrentMemoryContext);
+	seal_scan(&seal, NULL, 0);
+	while (seal_next(&seal))
+	{
+		MemoryContext caller;
+
+		if (seal.meta == NULL || !same_group(&seal))
+		{
+			if (in_group)
+				end_group(&seal);
+			MemoryContextReset(seal.context);
+			in_group = enter_group(&seal, groups, limit);
+		}
+		if (!in_group)
+			continue;
+		caller = MemoryContextSwitchTo(seal.context);
+		add_reading(&seal, slot_time(&seal, OPEN_AT), slot_jsonb(&seal, OPEN_DOC), &seal.slot->tts_tid);
+		MemoryContextSwitchTo(caller);
+	}
+	if (in_group)
+		end_group(&seal);
+	seal_end(&seal);
+	MemoryContextDelete(groups);
+	return seal.sealed;
+}
+
+/* seal_buckets(name regclass, before timestamptz DEFAULT NULL) → bigint */
+Datum
+pattern_seal_buckets(PG_FUNCTION_ARGS)
+{
+	BucketTable *table = bucket_table_argument(fcinfo, 0, true);
+	TimestampTz limit = PG_ARGISNULL(1) ? GetCurrentTransactionStartTimestamp() : PG_GETARG_TIMESTAMPTZ(1);
+
+	PG_RETURN_INT64(seal_all(table, limit));
+}
