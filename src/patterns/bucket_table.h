@@ -12,6 +12,7 @@
 
 #include "pattern.h"
 
+#include "access/skey.h"
 #include "datatype/timestamp.h"
 #include "executor/spi.h"
 #include "pgtime.h"
@@ -152,6 +153,7 @@ extern void bucket_table_free_plans(BucketTable *table);
 /*
  * bucket_table_readings.c: readings of one bucket
  */
+extern void open_scan_keys(ScanKey keys, Jsonb *meta, TimestampTz start);
 extern void readings_append(Readings *list, TimestampTz at, Jsonb *doc, ItemPointer tid);
 extern void readings_sort(Readings *list);
 extern int	jsonb_compare_bytes(const Jsonb *a, const Jsonb *b);
@@ -161,6 +163,17 @@ extern void readings_finish(const Readings *list, uint32 first, uint32 n, const 
 							int meta_len, Jsonb **array, Jsonb **summary);
 
 /*
+ * bucket_table_open.c: writes to the open table
+ */
+extern void open_insert_one(BucketTable *table, const BucketGroup *group, const Reading *reading,
+							ItemPointer tid);
+extern void open_insert_many(BucketTable *table, List *groups);
+extern bool open_insert_unique(BucketTable *table, const BucketGroup *group, const Reading *reading,
+							   OnDuplicate on_duplicate);
+extern void open_insert_moved(BucketTable *table, const BucketGroup *group, const Reading *reading);
+extern bool open_take_back(BucketTable *table, Reading *reading);
+
+/*
  * bucket_table_insert.c: how readings get in
  */
 extern void bucket_table_read_row(TriggerData *trigger, HeapTuple row, BucketGroup *group, Reading *reading,
@@ -168,8 +181,6 @@ extern void bucket_table_read_row(TriggerData *trigger, HeapTuple row, BucketGro
 extern void bucket_table_changed_row(TriggerData *trigger, BucketTable *table, BucketGroup *group,
 									 Reading *reading);
 extern Datum bucket_table_result_row(TriggerData *trigger, const BucketGroup *group, const Reading *reading);
-extern void bucket_table_insert_moved(BucketTable *table, Relation view, const BucketGroup *group,
-									  const Reading *reading);
 extern Datum bucket_table_insert(FunctionCallInfo fcinfo, TriggerData *trigger);
 extern void bucket_table_flush_inserts(Oid view);
 
@@ -183,6 +194,23 @@ extern void bucket_table_drop_time(BucketTable *table, const BucketGroup *group,
 
 /*
  * bucket_table_seal.c: from the open table into buckets
+ */
+
+/* A statement hands over readings of a window that is over from so many on. */
+#define FEW_READINGS 64
+
+/* How far a group is sealed. */
+typedef enum SealExtent
+{
+	SEAL_FULL,					/* only buckets that are full */
+	SEAL_STATEMENT,				/* what pays at the end of a statement */
+	SEAL_ALL
+} SealExtent;
+
+extern void seal_one(BucketTable *table, BucketGroup *group, SealExtent extent);
+
+/*
+ * bucket_table_autoseal.c: what statements seal
  */
 extern void seal_given(BucketTable *table, BucketGroup *group);
 extern void seal_count(BucketTable *table, Jsonb *meta, TimestampTz start, uint32 n);

@@ -409,8 +409,7 @@ delete_open(BucketTable *table, const BucketGroup *group, TimestampTz at, const 
 	Found		found = FOUND_NOT;
 	ScanKeyData keys[3];
 
-	ScanKeyInit(&keys[0], 1, BTEqualStrategyNumber, F_JSONB_EQ, JsonbPGetDatum(group->meta));
-	ScanKeyInit(&keys[1], 2, BTEqualStrategyNumber, F_TIMESTAMPTZ_EQ, TimestampTzGetDatum(group->start));
+	open_scan_keys(keys, group->meta, group->start);
 	ScanKeyInit(&keys[2], 3, BTEqualStrategyNumber, F_TIMESTAMPTZ_EQ, TimestampTzGetDatum(at));
 	index_rescan(scan, keys, 3, NULL, 0);
 	*again = false;
@@ -535,6 +534,6 @@ bucket_table_update(FunctionCallInfo fcinfo, TriggerData *trigger)
 	if (found == FOUND_DONE)
 		return PointerGetDatum(NULL);
 	if (!stays || in_open)
-		bucket_table_insert_moved(table, trigger->tg_relation, &group, &reading);
+		open_insert_moved(table, &group, &reading);
 	return bucket_table_result_row(trigger, &group, &reading);
 }

@@ -14,29 +14,21 @@
  */
 #include "postgres.h"
 
-#include "access/heapam.h"
-#include "access/table.h"
-#include "access/tableam.h"
+#include "access/htup_details.h"
 #include "access/xact.h"
 #include "commands/trigger.h"
 #include "common/hashfn.h"
 #include "executor/executor.h"
 #include "lib/ilist.h"
 #include "miscadmin.h"
-#include "utils/builtins.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
-#include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
 #include "bucket_table.h"
 
 /* Memory is taken in pieces of this size. */
 #define PIECE_SIZE (256 * 1024)
-
-/* Rows are written to the open table by so many. */
-#define BATCH_SIZE 500
 
 /* A group in a hash table, found by series and window. */
 typedef struct GroupKey
@@ -77,15 +69,6 @@ typedef struct InsertStatement
 	Reading		first;
 } InsertStatement;
 
-/* The open table while it is written to. */
-typedef struct OpenWriter
-{
-	OwnerSwitch before;
-	Relation	open;
-	EState	   *estate;
-	ResultRelInfo *info;
-} OpenWriter;
-
 static dlist_head all_held = DLIST_STATIC_INIT(all_held);
 static uint64 last_id = 0;
 
@@ -124,105 +107,6 @@ held_end_transaction(XactEvent event, void *arg)
 {
 	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT || event == XACT_EVENT_PREPARE)
 		dlist_init(&all_held);
-}
-
-static void
-open_begin(OpenWriter *writer, BucketTable *table)
-{
-	owner_enter(table->owner, &writer->before);
-	writer->open = table_open(table->open, RowExclusiveLock);
-	writer->estate = CreateExecutorState();
-	writer->info = makeNode(ResultRelInfo);
-	InitResultRelInfo(writer->info, writer->open, 1, NULL, 0);
-	ExecOpenIndices(writer->info, false);
-}
-
-static void
-open_end(OpenWriter *writer)
-{
-	ExecCloseIndices(writer->info);
-	ExecResetTupleTable(writer->estate->es_tupleTable, false);
-	FreeExecutorState(writer->estate);
-	table_close(writer->open, NoLock);
-	owner_leave(&writer->before);
-}
-
-/* A reading as a row of the open table. */
-static void
-open_store(TupleTableSlot *slot, const BucketGroup *group, const Reading *reading)
-{
-	ExecClearTuple(slot);
-	memset(slot->tts_isnull, 0, slot->tts_tupleDescriptor->natts * sizeof(bool));
-	for (int i = OPEN_NCOLUMNS; i < slot->tts_tupleDescriptor->natts; i++)
-		slot->tts_isnull[i] = true;
-	slot->tts_values[OPEN_START - 1] = TimestampTzGetDatum(group->start);
-	slot->tts_values[OPEN_AT - 1] = TimestampTzGetDatum(reading->at);
-	slot->tts_values[OPEN_META - 1] = JsonbPGetDatum(group->meta);
-	slot->tts_values[OPEN_DOC - 1] = JsonbPGetDatum(reading->doc);
-	ExecStoreVirtualTuple(slot);
-}
-
-/* Write a reading to the open table, where it is then at *tid. */
-static void
-open_insert_one(BucketTable *table, const BucketGroup *group, const Reading *reading, ItemPointer tid)
-{
-	OpenWriter	writer;
-	TupleTableSlot *slot;
-
-	open_begin(&writer, table);
-	slot = table_slot_create(writer.open, &writer.estate->es_tupleTable);
-	open_store(slot, group, reading);
-	table_tuple_insert(writer.open, slot, GetCurrentCommandId(true), 0, NULL);
-	if (writer.info->ri_NumIndices > 0)
-		(void) exec_insert_index_tuples(writer.info, slot, writer.estate);
-	*tid = slot->tts_tid;
-	open_end(&writer);
-}
-
-/* Write n rows at once. */
-static void
-write_batch(OpenWriter *writer, TupleTableSlot **slots, int n)
-{
-	CHECK_FOR_INTERRUPTS();
-	table_multi_insert(writer->open, slots, n, GetCurrentCommandId(true), 0, NULL);
-	for (int i = 0; i < n; i++)
-	{
-		if (writer->info->ri_NumIndices > 0)
-			(void) exec_insert_index_tuples(writer->info, slots[i], writer->estate);
-		ExecClearTuple(slots[i]);
-	}
-	ResetPerTupleExprContext(writer->estate);
-}
-
-/* Write all readings of the groups to the open table. */
-static void
-open_insert_many(BucketTable *table, List *groups)
-{
-	OpenWriter	writer;
-	TupleTableSlot *slots[BATCH_SIZE];
-	int			nslots = 0;
-	int			n = 0;
-	ListCell   *cell;
-
-	open_begin(&writer, table);
-	foreach(cell, groups)
-	{
-		BucketGroup	   *group = lfirst(cell);
-
-		for (uint32 i = 0; i < group->readings.n; i++)
-		{
-			if (n == nslots)
-				slots[nslots++] = table_slot_create(writer.open, &writer.estate->es_tupleTable);
-			open_store(slots[n++], group, &group->readings.items[i]);
-			if (n < BATCH_SIZE)
-				continue;
-			write_batch(&writer, slots, n);
-			n = 0;
-		}
-	}
-	if (n > 0)
-		write_batch(&writer, slots, n);
-	open_end(&writer);
 }
 
 static uint32
@@ -399,26 +283,6 @@ arm_flush(BucketTable *table, Relation view)
 	FreeExecutorState(estate);
 }
 
-/* Take the first reading of the statement out of the open table again; false if it is no longer there. */
-static bool
-take_back_first(BucketTable *table, InsertStatement *statement)
-{
-	OwnerSwitch before;
-	Relation	open;
-	TM_FailureData failure;
-	TM_Result	result;
-
-	owner_enter(table->owner, &before);
-	/* what this very command wrote cannot be deleted by it */
-	CommandCounterIncrement();
-	open = table_open(table->open, RowExclusiveLock);
-	result = table_tuple_delete(open, &statement->first.tid, GetCurrentCommandId(true),
-								GetActiveSnapshot(), InvalidSnapshot, false, &failure, false);
-	table_close(open, NoLock);
-	owner_leave(&before);
-	return result == TM_Ok;
-}
-
 /* The memory of a statement goes; what it held has been written, or its (sub)transaction aborted. */
 static void
 statement_end(void *arg)
@@ -480,103 +344,12 @@ insert_next(FunctionCallInfo fcinfo, InsertStatement *statement, BucketTable *ta
 		statement->end.arg = statement;
 		MemoryContextRegisterResetCallback(fcinfo->flinfo->fn_mcxt, &statement->end);
 		arm_flush(table, view);
-		if (take_back_first(table, statement))
+		if (open_take_back(table, &statement->first))
 			held_add(statement->held, &statement->group, &statement->first);
 	}
 	held_add(statement->held, group, reading);
 	if (MemoryContextMemAllocated(statement->held->context, true) > maintenance_work_mem * (Size) 1024)
 		held_write(statement->held);
-}
-
-pg_noreturn static void
-time_taken(BucketTable *table, const BucketGroup *group, const Reading *reading)
-{
-	JsonbValue	meta;
-
-	value_from_jsonb(group->meta, &meta);
-	ereport(ERROR,
-			(errcode(ERRCODE_UNIQUE_VIOLATION),
-			 errmsg("reading of this time already exists in \"%s\"", get_rel_name(table->view)),
-			 errdetail("The series is %s, the time is %s.", value_to_cstring(&meta),
-					   timestamptz_to_str(reading->at))));
-}
-
-/* Does a bucket hold a reading of this time?  40001 if the transaction cannot see it. */
-static bool
-time_is_sealed(BucketTable *table, const BucketGroup *group, TimestampTz at)
-{
-	Datum		values[] = {JsonbPGetDatum(group->meta), TimestampTzGetDatum(group->start), TimestampTzGetDatum(at)};
-	uint64		visible = 0;
-	uint64		n;
-	bool		found = false;
-
-	if (IsolationUsesXactSnapshot())
-		visible = bucket_table_run(table, BUCKET_OF_TIME, values, InvalidSnapshot);
-	n = bucket_table_run(table, BUCKET_OF_TIME, values, GetLatestSnapshot());
-	for (uint64 i = 0; i < n && !found; i++)
-	{
-		bool		is_null;
-		Datum		array = SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 2, &is_null);
-		Readings	list = {0};
-
-		readings_of_array(DatumGetJsonbP(array), table->time_field, table->time_len, table->rule.zone, &list);
-		for (uint32 j = 0; j < list.n && !found; j++)
-			found = list.items[j].at == at;
-	}
-	if (found && IsolationUsesXactSnapshot() && visible != n)
-		ereport(ERROR,
-				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-				 errmsg("could not serialize access due to concurrent update")));
-	return found;
-}
-
-/*
- * Write a reading whose time may be taken.  It gets into the open table first,
- * whose index makes others of the same time wait, and only then buckets are
- * looked into: the other way round a reading could be sealed in between.
- * Returns false if it was ignored.
- */
-static bool
-insert_unique(BucketTable *table, Relation view, const BucketGroup *group, const Reading *reading, OnDuplicate on_duplicate)
-{
-	Datum		values[] = {TimestampTzGetDatum(group->start), TimestampTzGetDatum(reading->at),
-	JsonbPGetDatum(group->meta), JsonbPGetDatum(reading->doc)};
-	OwnerSwitch before;
-	bool		inserted;
-
-	owner_enter(table->owner, &before);
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-	inserted = bucket_table_run(table, on_duplicate == DUPLICATE_REPLACE ? OPEN_REPLACE : OPEN_INSERT,
-								values, InvalidSnapshot) > 0;
-	if (on_duplicate == DUPLICATE_REPLACE)
-		bucket_table_drop_time(table, group, reading->at);
-	else if (inserted && time_is_sealed(table, group, reading->at))
-	{
-		(void) bucket_table_run(table, OPEN_DELETE, values, InvalidSnapshot);
-		inserted = false;
-	}
-	if (SPI_finish() != SPI_OK_FINISH)
-		elog(ERROR, "SPI_finish failed");
-	owner_leave(&before);
-	if (!inserted && on_duplicate == DUPLICATE_ERROR)
-		time_taken(table, group, reading);
-	if (inserted)
-		seal_count(table, group->meta, group->start, 1);
-	return inserted;
-}
-
-/* Write a reading that an UPDATE made or moved. */
-void
-bucket_table_insert_moved(BucketTable *table, Relation view, const BucketGroup *group, const Reading *reading)
-{
-	ItemPointerData tid;
-
-	if (table->on_duplicate == DUPLICATE_KEEP)
-		open_insert_one(table, group, reading, &tid);
-	else
-		(void) insert_unique(table, view, group, reading,
-							 table->on_duplicate == DUPLICATE_REPLACE ? DUPLICATE_REPLACE : DUPLICATE_ERROR);
 }
 
 /* 0A000: a column that follows from the document was given another value. */
@@ -709,7 +482,7 @@ bucket_table_insert(FunctionCallInfo fcinfo, TriggerData *trigger)
 		if (table->on_duplicate == DUPLICATE_REPLACE && !statement->armed)
 			arm_flush(table, trigger->tg_relation);
 		statement->armed = true;
-		if (!insert_unique(table, trigger->tg_relation, &group, &reading, table->on_duplicate))
+		if (!open_insert_unique(table, &group, &reading, table->on_duplicate))
 			return PointerGetDatum(NULL);
 	}
 	return bucket_table_result_row(trigger, &group, &reading);

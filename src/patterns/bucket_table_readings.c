@@ -10,11 +10,14 @@
  */
 #include "postgres.h"
 
+#include "access/skey.h"
+#include "access/stratnum.h"
 #include "catalog/pg_collation.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/datetime.h"
+#include "utils/fmgroids.h"
 #include "utils/fmgrprotos.h"
 #include "utils/timestamp.h"
 #include "utils/varlena.h"
@@ -359,6 +362,30 @@ scalar_value(struct varlena *jsonb, JsonbValue *result)
 	result->val.string.val = (char *) &root->children[1];
 	result->val.string.len = JBE_OFFLENFLD(entry);
 	return true;
+}
+
+/* The same for equality alone. */
+static Datum
+meta_equal(PG_FUNCTION_ARGS)
+{
+	return BoolGetDatum(DatumGetInt32(pattern_bucket_meta_compare(fcinfo)) == 0);
+}
+
+/* Keys for a scan of the open table's index: a series and a window. */
+void
+open_scan_keys(ScanKey keys, Jsonb *meta, TimestampTz start)
+{
+	FmgrInfo	equal = {0};
+
+	/* jsonb's own equality would take longer than all the rest of a scan */
+	equal.fn_addr = meta_equal;
+	equal.fn_oid = F_JSONB_EQ;
+	equal.fn_nargs = 2;
+	equal.fn_strict = true;
+	equal.fn_mcxt = CurrentMemoryContext;
+	ScanKeyEntryInitializeWithInfo(&keys[0], 0, 1, BTEqualStrategyNumber, InvalidOid, InvalidOid,
+								   &equal, JsonbPGetDatum(meta));
+	ScanKeyInit(&keys[1], 2, BTEqualStrategyNumber, F_TIMESTAMPTZ_EQ, TimestampTzGetDatum(start));
 }
 
 /*

@@ -42,18 +42,8 @@
  */
 #define LOCKS_PER_TABLE 256
 
-/* A statement hands over readings of a window that is over from so many on ... */
-#define FEW_READINGS 64
-/* ... and begins a bucket that will not be full with so many. */
+/* A statement begins a bucket that will not be full with so many readings. */
 #define MANY_READINGS 256
-
-/* How far a group is sealed. */
-typedef enum SealExtent
-{
-	SEAL_FULL,					/* only buckets that are full */
-	SEAL_STATEMENT,				/* what pays at the end of a statement */
-	SEAL_ALL
-} SealExtent;
 
 /* Sealing, from its beginning to its end. */
 typedef struct Seal
@@ -79,23 +69,7 @@ typedef struct Seal
 	bool		must_write;		/* some of them are deleted already */
 } Seal;
 
-/* What a session remembers of a group that it wrote to. */
-typedef struct GroupCount
-{
-	uint64		key;			/* must be first */
-	uint32		n;				/* readings since sealing was last tried */
-	TimestampTz latest;			/* for a series: the start of its latest window */
-} GroupCount;
-
-static HTAB *counts = NULL;
-
 PG_FUNCTION_INFO_V1(pattern_seal_buckets);
-
-static uint64
-hash_meta(const Jsonb *meta, Oid table)
-{
-	return hash_bytes_extended((const unsigned char *) VARDATA(meta), VARSIZE(meta) - VARHDRSZ, table);
-}
 
 /*
  * jsonb's equality, by the operator's own hash: 1 and 1.0 are one series.
@@ -240,13 +214,26 @@ begin_group(Seal *seal, SealExtent extent)
 	return true;
 }
 
+/* Take a reading out of the open table; false if another transaction is changing it. */
+static bool
+delete_one(Seal *seal, ItemPointer tid)
+{
+	TM_FailureData failure;
+
+	if (table_tuple_delete(seal->open, tid, GetCurrentCommandId(true), seal->snapshot, InvalidSnapshot,
+						   false, &failure, false) != TM_Ok)
+		return false;
+	seal->sealed++;
+	seal->must_write = true;
+	return true;
+}
+
 /* Take the chunk's readings out of the open table; those that others are changing stay there. */
 static void
 delete_open(Seal *seal)
 {
 	Readings   *chunk = &seal->chunk;
 	uint32		n = 0;
-	CommandId	cid = GetCurrentCommandId(true);
 
 	for (uint32 i = 0; i < chunk->n; i++)
 	{
@@ -254,14 +241,9 @@ delete_open(Seal *seal)
 
 		if (ItemPointerIsValid(&reading->tid))
 		{
-			TM_FailureData failure;
-
-			if (table_tuple_delete(seal->open, &reading->tid, cid, seal->snapshot, InvalidSnapshot,
-								   false, &failure, false) != TM_Ok)
+			if (!delete_one(seal, &reading->tid))
 				continue;
 			ItemPointerSetInvalid(&reading->tid);
-			seal->sealed++;
-			seal->must_write = true;
 		}
 		chunk->items[n++] = *reading;
 	}
@@ -330,6 +312,23 @@ write_bucket(Seal *seal, bool merge)
 	set_room(seal);
 }
 
+static void add_reading(Seal *seal, TimestampTz at, Jsonb *doc, ItemPointer tid);
+
+/* Add the reading in the slot; if it will be sealed in any case, it is deleted while its page is at hand. */
+static void
+add_open(Seal *seal)
+{
+	ItemPointer tid = &seal->slot->tts_tid;
+
+	if (seal->extent == SEAL_ALL)
+	{
+		if (!delete_one(seal, tid))
+			return;
+		tid = NULL;
+	}
+	add_reading(seal, slot_time(seal, OPEN_AT), slot_jsonb(seal, OPEN_DOC), tid);
+}
+
 /* Add a reading of the group, which is in seal->context. */
 static void
 add_reading(Seal *seal, TimestampTz at, Jsonb *doc, ItemPointer tid)
@@ -378,8 +377,7 @@ end_group(Seal *seal)
 static void
 group_keys(Seal *seal, ScanKey keys)
 {
-	ScanKeyInit(&keys[0], 1, BTEqualStrategyNumber, F_JSONB_EQ, JsonbPGetDatum(seal->meta));
-	ScanKeyInit(&keys[1], 2, BTEqualStrategyNumber, F_TIMESTAMPTZ_EQ, TimestampTzGetDatum(seal->start));
+	open_scan_keys(keys, seal->meta, seal->start);
 }
 
 /* What follows in time: a reading of the statement, or one of the scan. */
@@ -395,7 +393,7 @@ merge_readings(Seal *seal, Readings *given)
 	{
 		if (has_open && (next == given->n || slot_time(seal, OPEN_AT) <= given->items[next].at))
 		{
-			add_reading(seal, slot_time(seal, OPEN_AT), slot_jsonb(seal, OPEN_DOC), &seal->slot->tts_tid);
+			add_open(seal);
 			has_open = seal_next(seal);
 		}
 		else
@@ -412,7 +410,7 @@ merge_readings(Seal *seal, Readings *given)
  * not get into a bucket are left in group->readings, and belong into the open
  * table.
  */
-static void
+void
 seal_one(BucketTable *table, BucketGroup *group, SealExtent extent)
 {
 	ScanKeyData keys[2];
@@ -439,100 +437,6 @@ seal_one(BucketTable *table, BucketGroup *group, SealExtent extent)
 		}
 	}
 	seal_end(&seal);
-}
-
-/* Is it a table, and a transaction, in which statements seal? */
-static bool
-statements_seal(void)
-{
-	/* a plain INSERT must not fail with 40001 */
-	return !IsolationUsesXactSnapshot();
-}
-
-/*
- * Make buckets of a statement's readings, if there are enough of them.  Those
- * that are left belong into the open table.
- */
-void
-seal_given(BucketTable *table, BucketGroup *group)
-{
-	bool		over = group->end <= GetCurrentTimestamp();
-
-	if (table->on_duplicate != DUPLICATE_KEEP || !statements_seal())
-		return;
-	if (group->readings.n >= table->capacity || (over && group->readings.n >= FEW_READINGS))
-		seal_one(table, group, over ? SEAL_STATEMENT : SEAL_FULL);
-}
-
-static GroupCount *
-get_count(uint64 key)
-{
-	const long	most = 50000;
-	GroupCount *count;
-	bool		found;
-
-	if (counts != NULL && hash_get_num_entries(counts) > most)
-	{
-		hash_destroy(counts);
-		counts = NULL;
-	}
-	if (counts == NULL)
-	{
-		HASHCTL		control = {.keysize = sizeof(uint64), .entrysize = sizeof(GroupCount)};
-
-		control.hcxt = TopMemoryContext;
-		counts = hash_create("readings of groups", 256, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
-	}
-	count = hash_search(counts, &key, HASH_ENTER, &found);
-	if (!found)
-	{
-		count->n = 0;
-		count->latest = DT_NOBEGIN;
-	}
-	return count;
-}
-
-/* Seal a group that has readings in the open table only. */
-static void
-seal_stored(BucketTable *table, Jsonb *meta, TimestampTz start, SealExtent extent)
-{
-	BucketGroup		group = {0};
-
-	group.meta = meta;
-	group.start = start;
-	group.end = window_end(&table->rule, start);
-	seal_one(table, &group, extent);
-}
-
-/*
- * n readings of a group were written to the open table.  Seal the group if this
- * session has written enough for a bucket; and the window before when a series
- * goes on to another and time has done so, too.
- */
-void
-seal_count(BucketTable *table, Jsonb *meta, TimestampTz start, uint32 n)
-{
-	uint64		key = hash_meta(meta, table->open);
-	GroupCount *series;
-	GroupCount *count;
-	TimestampTz before;
-
-	if (!statements_seal())
-		return;
-	count = get_count(hash_combine64(key, (uint64) start));
-	count->n += n;
-	if (count->n >= table->capacity)
-	{
-		count->n = 0;
-		seal_stored(table, meta, start, SEAL_FULL);
-	}
-	series = get_count(key);
-	before = series->latest;
-	if (start <= before)
-		return;
-	series->latest = start;
-	if (before != DT_NOBEGIN && start <= GetCurrentTimestamp())
-		seal_stored(table, meta, before, SEAL_ALL);
 }
 
 /* Begin with the group of the reading in the slot; false if it is not to be sealed now. */
@@ -591,7 +495,7 @@ seal_all(BucketTable *table, TimestampTz limit)
 		if (!in_group)
 			continue;
 		caller = MemoryContextSwitchTo(seal.context);
-		add_reading(&seal, slot_time(&seal, OPEN_AT), slot_jsonb(&seal, OPEN_DOC), &seal.slot->tts_tid);
+		add_open(&seal);
 		MemoryContextSwitchTo(caller);
 	}
 	if (in_group)

@@ -1,0 +1,244 @@
+/*
+ * patterns/bucket_table_open.c
+ *		Bucket pattern: writes to the open table.
+ *
+ * Where nothing asks for the time of a reading, rows and index entries are
+ * written directly: a statement of its own for each would cost as much again as
+ * the INSERT that brought it.  Constraints and triggers that somebody adds to the
+ * open table are not looked at; indexes are kept.
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "executor/executor.h"
+#include "miscadmin.h"
+#include "utils/lsyscache.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/timestamp.h"
+
+#include "bucket_table.h"
+
+/* Rows are written by so many. */
+#define BATCH_SIZE 500
+
+/* The open table while it is written to. */
+typedef struct OpenWriter
+{
+	OwnerSwitch before;
+	Relation	open;
+	EState	   *estate;
+	ResultRelInfo *info;
+} OpenWriter;
+
+static void
+open_begin(OpenWriter *writer, BucketTable *table)
+{
+	owner_enter(table->owner, &writer->before);
+	writer->open = table_open(table->open, RowExclusiveLock);
+	writer->estate = CreateExecutorState();
+	writer->info = makeNode(ResultRelInfo);
+	InitResultRelInfo(writer->info, writer->open, 1, NULL, 0);
+	ExecOpenIndices(writer->info, false);
+}
+
+static void
+open_end(OpenWriter *writer)
+{
+	ExecCloseIndices(writer->info);
+	ExecResetTupleTable(writer->estate->es_tupleTable, false);
+	FreeExecutorState(writer->estate);
+	table_close(writer->open, NoLock);
+	owner_leave(&writer->before);
+}
+
+/* A reading as a row of the open table. */
+static void
+open_store(TupleTableSlot *slot, const BucketGroup *group, const Reading *reading)
+{
+	ExecClearTuple(slot);
+	memset(slot->tts_isnull, 0, slot->tts_tupleDescriptor->natts * sizeof(bool));
+	for (int i = OPEN_NCOLUMNS; i < slot->tts_tupleDescriptor->natts; i++)
+		slot->tts_isnull[i] = true;
+	slot->tts_values[OPEN_START - 1] = TimestampTzGetDatum(group->start);
+	slot->tts_values[OPEN_AT - 1] = TimestampTzGetDatum(reading->at);
+	slot->tts_values[OPEN_META - 1] = JsonbPGetDatum(group->meta);
+	slot->tts_values[OPEN_DOC - 1] = JsonbPGetDatum(reading->doc);
+	ExecStoreVirtualTuple(slot);
+}
+
+/* Write a reading to the open table, where it is then at *tid. */
+void
+open_insert_one(BucketTable *table, const BucketGroup *group, const Reading *reading, ItemPointer tid)
+{
+	OpenWriter	writer;
+	TupleTableSlot *slot;
+
+	open_begin(&writer, table);
+	slot = table_slot_create(writer.open, &writer.estate->es_tupleTable);
+	open_store(slot, group, reading);
+	table_tuple_insert(writer.open, slot, GetCurrentCommandId(true), 0, NULL);
+	if (writer.info->ri_NumIndices > 0)
+		(void) exec_insert_index_tuples(writer.info, slot, writer.estate);
+	*tid = slot->tts_tid;
+	open_end(&writer);
+}
+
+/* Write n rows at once. */
+static void
+write_batch(OpenWriter *writer, TupleTableSlot **slots, int n)
+{
+	CHECK_FOR_INTERRUPTS();
+	table_multi_insert(writer->open, slots, n, GetCurrentCommandId(true), 0, NULL);
+	for (int i = 0; i < n; i++)
+	{
+		if (writer->info->ri_NumIndices > 0)
+			(void) exec_insert_index_tuples(writer->info, slots[i], writer->estate);
+		ExecClearTuple(slots[i]);
+	}
+	ResetPerTupleExprContext(writer->estate);
+}
+
+/* Write all readings of the groups to the open table. */
+void
+open_insert_many(BucketTable *table, List *groups)
+{
+	OpenWriter	writer;
+	TupleTableSlot *slots[BATCH_SIZE];
+	int			nslots = 0;
+	int			n = 0;
+	ListCell   *cell;
+
+	open_begin(&writer, table);
+	foreach(cell, groups)
+	{
+		BucketGroup	   *group = lfirst(cell);
+
+		for (uint32 i = 0; i < group->readings.n; i++)
+		{
+			if (n == nslots)
+				slots[nslots++] = table_slot_create(writer.open, &writer.estate->es_tupleTable);
+			open_store(slots[n++], group, &group->readings.items[i]);
+			if (n < BATCH_SIZE)
+				continue;
+			write_batch(&writer, slots, n);
+			n = 0;
+		}
+	}
+	if (n > 0)
+		write_batch(&writer, slots, n);
+	open_end(&writer);
+}
+
+/* Take a reading that this transaction wrote out of the open table again; false if it is no longer there. */
+bool
+open_take_back(BucketTable *table, Reading *reading)
+{
+	OwnerSwitch before;
+	Relation	open;
+	TM_FailureData failure;
+	TM_Result	result;
+
+	owner_enter(table->owner, &before);
+	/* what this very command wrote cannot be deleted by it */
+	CommandCounterIncrement();
+	open = table_open(table->open, RowExclusiveLock);
+	result = table_tuple_delete(open, &reading->tid, GetCurrentCommandId(true),
+								GetActiveSnapshot(), InvalidSnapshot, false, &failure, false);
+	table_close(open, NoLock);
+	owner_leave(&before);
+	return result == TM_Ok;
+}
+
+pg_noreturn static void
+time_taken(BucketTable *table, const BucketGroup *group, const Reading *reading)
+{
+	JsonbValue	meta;
+
+	value_from_jsonb(group->meta, &meta);
+	ereport(ERROR,
+			(errcode(ERRCODE_UNIQUE_VIOLATION),
+			 errmsg("reading of this time already exists in \"%s\"", get_rel_name(table->view)),
+			 errdetail("The series is %s, the time is %s.", value_to_cstring(&meta),
+					   timestamptz_to_str(reading->at))));
+}
+
+/* Does a bucket hold a reading of this time?  40001 if the transaction cannot see it. */
+static bool
+time_is_sealed(BucketTable *table, const BucketGroup *group, TimestampTz at)
+{
+	Datum		values[] = {JsonbPGetDatum(group->meta), TimestampTzGetDatum(group->start), TimestampTzGetDatum(at)};
+	uint64		visible = 0;
+	uint64		n;
+	bool		found = false;
+
+	if (IsolationUsesXactSnapshot())
+		visible = bucket_table_run(table, BUCKET_OF_TIME, values, InvalidSnapshot);
+	n = bucket_table_run(table, BUCKET_OF_TIME, values, GetLatestSnapshot());
+	for (uint64 i = 0; i < n && !found; i++)
+	{
+		bool		is_null;
+		Datum		array = SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 2, &is_null);
+		Readings	list = {0};
+
+		readings_of_array(DatumGetJsonbP(array), table->time_field, table->time_len, table->rule.zone, &list);
+		for (uint32 j = 0; j < list.n && !found; j++)
+			found = list.items[j].at == at;
+	}
+	if (found && IsolationUsesXactSnapshot() && visible != n)
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to concurrent update")));
+	return found;
+}
+
+/*
+ * Write a reading whose time may be taken.  It gets into the open table first,
+ * whose index makes others of the same time wait, and only then buckets are
+ * looked into: the other way round a reading could be sealed in between.
+ * Returns false if it was ignored.
+ */
+bool
+open_insert_unique(BucketTable *table, const BucketGroup *group, const Reading *reading, OnDuplicate on_duplicate)
+{
+	Datum		values[] = {TimestampTzGetDatum(group->start), TimestampTzGetDatum(reading->at),
+	JsonbPGetDatum(group->meta), JsonbPGetDatum(reading->doc)};
+	OwnerSwitch before;
+	bool		inserted;
+
+	owner_enter(table->owner, &before);
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	inserted = bucket_table_run(table, on_duplicate == DUPLICATE_REPLACE ? OPEN_REPLACE : OPEN_INSERT,
+								values, InvalidSnapshot) > 0;
+	if (on_duplicate == DUPLICATE_REPLACE)
+		bucket_table_drop_time(table, group, reading->at);
+	else if (inserted && time_is_sealed(table, group, reading->at))
+	{
+		(void) bucket_table_run(table, OPEN_DELETE, values, InvalidSnapshot);
+		inserted = false;
+	}
+	if (SPI_finish() != SPI_OK_FINISH)
+		elog(ERROR, "SPI_finish failed");
+	owner_leave(&before);
+	if (!inserted && on_duplicate == DUPLICATE_ERROR)
+		time_taken(table, group, reading);
+	if (inserted)
+		seal_count(table, group->meta, group->start, 1);
+	return inserted;
+}
+
+/* Write a reading that an UPDATE made or moved. */
+void
+open_insert_moved(BucketTable *table, const BucketGroup *group, const Reading *reading)
+{
+	ItemPointerData tid;
+
+	if (table->on_duplicate == DUPLICATE_KEEP)
+		open_insert_one(table, group, reading, &tid);
+	else
+		(void) open_insert_unique(table, group, reading,
+							 table->on_duplicate == DUPLICATE_REPLACE ? DUPLICATE_REPLACE : DUPLICATE_ERROR);
+}
