@@ -190,6 +190,7 @@ extern void bucket_table_flush_inserts(Oid view);
 extern Datum bucket_table_update(FunctionCallInfo fcinfo, TriggerData *trigger);
 extern Datum bucket_table_delete(FunctionCallInfo fcinfo, TriggerData *trigger);
 extern void bucket_table_flush_edits(Oid view);
+extern bool bucket_table_settle_edits(Oid view);
 extern void bucket_table_drop_time(BucketTable *table, const BucketGroup *group, TimestampTz at);
 
 /*

@@ -58,6 +58,12 @@ typedef struct Edits
 	List	   *buckets;		/* of EditedBucket, the last one first */
 } Edits;
 
+/* An UPDATE or DELETE, from its first row on. */
+typedef struct EditStatement
+{
+	CommandId	cid;			/* when it began */
+} EditStatement;
+
 /* What came of looking for a reading. */
 typedef enum Found
 {
@@ -126,6 +132,12 @@ edits_get(Oid view, bool create)
 		RegisterXactCallback(edits_end_transaction, NULL);
 		registered = true;
 	}
+	if (!bucket_table_settle_edits(view))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_IN_USE),
+				 errmsg("cannot change buckets of \"%s\" within a statement that changes them",
+						get_rel_name(view)),
+				 errdetail("The outer statement began before the subtransaction of this one.")));
 	context = AllocSetContextCreate(TopTransactionContext, "edited buckets", ALLOCSET_DEFAULT_SIZES);
 	edits = MemoryContextAllocZero(context, sizeof(Edits));
 	edits->view = view;
@@ -215,6 +227,23 @@ bucket_table_flush_edits(Oid view)
 	edits_forget(edits);
 	owner_leave(&before);
 	CommandCounterIncrement();
+}
+
+/*
+ * Before buckets are changed otherwise: write what a statement of this
+ * subtransaction has changed in them.  false if one of an outer subtransaction
+ * is at it, whose copies of buckets would be out of date.
+ */
+bool
+bucket_table_settle_edits(Oid view)
+{
+	dlist_iter	iter;
+
+	bucket_table_flush_edits(view);
+	dlist_foreach(iter, &all_edits)
+		if (dlist_container(Edits, node, iter.cur)->view == view)
+			return false;
+	return true;
 }
 
 /* Lock a bucket, waiting for whoever has it, and take it apart; NULL if it is gone.  Runs inside SPI. */
@@ -399,7 +428,8 @@ concurrent_update(void)
  * if somebody did, and the reading may be elsewhere by now.
  */
 static Found
-delete_open(BucketTable *table, const BucketGroup *group, TimestampTz at, const Jsonb *doc, bool *again)
+delete_open(BucketTable *table, const EditStatement *statement, const BucketGroup *group, TimestampTz at,
+			const Jsonb *doc, bool *again)
 {
 	Relation	open = table_open(table->open, RowExclusiveLock);
 	Relation	index = index_open(table->open_index, AccessShareLock);
@@ -409,6 +439,8 @@ delete_open(BucketTable *table, const BucketGroup *group, TimestampTz at, const 
 	Found		found = FOUND_NOT;
 	ScanKeyData keys[3];
 
+	/* what the statement has changed already is seen, and recognised as such */
+	snapshot->curcid = statement->cid;
 	open_scan_keys(keys, group->meta, group->start);
 	ScanKeyInit(&keys[2], 3, BTEqualStrategyNumber, F_TIMESTAMPTZ_EQ, TimestampTzGetDatum(at));
 	index_rescan(scan, keys, 3, NULL, 0);
@@ -421,14 +453,13 @@ delete_open(BucketTable *table, const BucketGroup *group, TimestampTz at, const 
 		CHECK_FOR_INTERRUPTS();
 		if (jsonb_compare_bytes(doc, DatumGetJsonbP(slot_getattr(slot, OPEN_DOC, &is_null))) != 0)
 			continue;
-		switch (table_tuple_delete(open, &slot->tts_tid, GetCurrentCommandId(true), snapshot,
+		switch (table_tuple_delete(open, &slot->tts_tid, statement->cid, snapshot,
 								   InvalidSnapshot, true, &failure, false))
 		{
 			case TM_Ok:
 				found = FOUND;
 				break;
 			case TM_SelfModified:
-			case TM_Invisible:
 				found = FOUND_DONE;
 				break;
 			default:
@@ -446,9 +477,24 @@ delete_open(BucketTable *table, const BucketGroup *group, TimestampTz at, const 
 	return found;
 }
 
+/* What is known of the statement; its memory is the trigger's. */
+static EditStatement *
+statement_get(FunctionCallInfo fcinfo)
+{
+	EditStatement *statement = fcinfo->flinfo->fn_extra;
+
+	if (statement == NULL)
+	{
+		statement = MemoryContextAlloc(fcinfo->flinfo->fn_mcxt, sizeof(EditStatement));
+		statement->cid = GetCurrentCommandId(true);
+		fcinfo->flinfo->fn_extra = statement;
+	}
+	return statement;
+}
+
 /* Take a reading away; in_open says where it was.  With a replacement, that takes its place in a bucket. */
 static Found
-edit_reading(BucketTable *table, const BucketGroup *group, const Reading *old, const Jsonb *replacement, bool *in_open)
+edit_reading(BucketTable *table, const EditStatement *statement, const BucketGroup *group, const Reading *old, const Jsonb *replacement, bool *in_open)
 {
 	OwnerSwitch before;
 	Found		open,
@@ -458,7 +504,7 @@ edit_reading(BucketTable *table, const BucketGroup *group, const Reading *old, c
 	owner_enter(table->owner, &before);
 	do
 	{
-		open = delete_open(table, group, old->at, old->doc, &again);
+		open = delete_open(table, statement, group, old->at, old->doc, &again);
 	} while (open == FOUND_NOT && again);
 	*in_open = open == FOUND;
 	if (open != FOUND)
@@ -506,7 +552,7 @@ bucket_table_delete(FunctionCallInfo fcinfo, TriggerData *trigger)
 
 	old_row(trigger, table, &group, &old);
 	limit_memory(table);
-	if (edit_reading(table, &group, &old, NULL, &in_open) != FOUND)
+	if (edit_reading(table, statement_get(fcinfo), &group, &old, NULL, &in_open) != FOUND)
 		return PointerGetDatum(NULL);
 	return PointerGetDatum(trigger->tg_trigtuple);
 }
@@ -528,7 +574,7 @@ bucket_table_update(FunctionCallInfo fcinfo, TriggerData *trigger)
 	bucket_table_changed_row(trigger, table, &group, &reading);
 	stays = old.at == reading.at && jsonb_compare_bytes(old_group.meta, group.meta) == 0;
 	limit_memory(table);
-	found = edit_reading(table, &old_group, &old, stays ? reading.doc : NULL, &in_open);
+	found = edit_reading(table, statement_get(fcinfo), &old_group, &old, stays ? reading.doc : NULL, &in_open);
 	if (found == FOUND_NOT)
 		concurrent_update();
 	if (found == FOUND_DONE)

@@ -138,18 +138,26 @@ open_take_back(BucketTable *table, Reading *reading)
 {
 	OwnerSwitch before;
 	Relation	open;
+	TupleTableSlot *slot;
+	Snapshot	snapshot;
 	TM_FailureData failure;
-	TM_Result	result;
+	bool		deleted;
 
 	owner_enter(table->owner, &before);
 	/* what this very command wrote cannot be deleted by it */
 	CommandCounterIncrement();
 	open = table_open(table->open, RowExclusiveLock);
-	result = table_tuple_delete(open, &reading->tid, GetCurrentCommandId(true),
-								GetActiveSnapshot(), InvalidSnapshot, false, &failure, false);
+	slot = table_slot_create(open, NULL);
+	snapshot = RegisterSnapshot(GetLatestSnapshot());
+	/* it may have been sealed */
+	deleted = table_tuple_fetch_row_version(open, &reading->tid, snapshot, slot) &&
+		table_tuple_delete(open, &reading->tid, GetCurrentCommandId(true), snapshot,
+						   InvalidSnapshot, false, &failure, false) == TM_Ok;
+	UnregisterSnapshot(snapshot);
+	ExecDropSingleTupleTableSlot(slot);
 	table_close(open, NoLock);
 	owner_leave(&before);
-	return result == TM_Ok;
+	return deleted;
 }
 
 pg_noreturn static void

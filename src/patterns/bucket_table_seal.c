@@ -416,6 +416,8 @@ seal_one(BucketTable *table, BucketGroup *group, SealExtent extent)
 	ScanKeyData keys[2];
 	Seal		seal;
 
+	if (!bucket_table_settle_edits(table->view))
+		return;
 	seal_begin(&seal, table, CurrentMemoryContext);
 	seal.meta = group->meta;
 	seal.start = group->start;
@@ -479,6 +481,8 @@ seal_all(BucketTable *table, TimestampTz limit)
 	bool		in_group = false;
 	Seal		seal;
 
+	if (!bucket_table_settle_edits(table->view))
+		return 0;
 	seal_begin(&seal, table, CurrentMemoryContext);
 	seal_scan(&seal, NULL, 0);
 	while (seal_next(&seal))

@@ -180,10 +180,11 @@ parse_time(const char *text, int len, pg_tz *zone, TimestampTz *result)
 static bool
 milliseconds_time(Numeric n, TimestampTz *result)
 {
-	const int64 most = (END_TIMESTAMP - SetEpochTimestamp()) / 1000;
 	int64		milliseconds;
 
-	if (!number_to_int64(n, &milliseconds) || milliseconds >= most || milliseconds < -most)
+	/* so far that nothing overflows */
+	if (!number_to_int64(n, &milliseconds) ||
+		milliseconds > END_TIMESTAMP / 1000 || milliseconds < MIN_TIMESTAMP / 1000)
 		return false;
 	*result = SetEpochTimestamp() + milliseconds * 1000;
 	return IS_VALID_TIMESTAMP(*result);
