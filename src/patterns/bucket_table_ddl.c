@@ -211,8 +211,7 @@ create_tables(const NewTable *table)
 #ifdef USE_LZ4
 		" COMPRESSION lz4"
 #endif
-		" NOT NULL)");
-	run(table, "CREATE UNIQUE INDEX ON {sealed} (meta {x}.bucket_meta_ops, bucket_start, bucket_no)");
+		" NOT NULL, PRIMARY KEY (meta, bucket_start, bucket_no))");
 }
 
 static void
