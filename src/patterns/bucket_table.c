@@ -228,6 +228,8 @@ read_table(Oid relid, BucketTable *table)
 	if (view->rd_rel->relkind != RELKIND_VIEW || trigger == NULL)
 		not_a_bucket_table(relid);
 	tables = query_tables(get_view_query(view));
+	if (RelationGetNumberOfAttributes(view) != VIEW_NCOLUMNS)
+		altered_bucket_table(relid, "It has other columns.");
 	if (list_length(tables) != 2)
 		altered_bucket_table(relid, "Its query must read the open table, and then the sealed table.");
 	table->open = linitial_oid(tables);

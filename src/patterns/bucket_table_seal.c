@@ -52,6 +52,7 @@ typedef struct Seal
 	Relation	open;
 	Relation	index;
 	IndexScanDesc scan;
+	MemoryContext scan_context; /* where the scan takes memory, now and then */
 	TupleTableSlot *slot;
 	Snapshot	snapshot;
 	OwnerSwitch before;
@@ -116,6 +117,7 @@ seal_scan(Seal *seal, ScanKey keys, int nkeys)
 {
 	seal->snapshot = RegisterSnapshot(IsolationUsesXactSnapshot() ? GetTransactionSnapshot() : GetLatestSnapshot());
 	seal->scan = index_begin_scan(seal->open, seal->index, seal->snapshot, nkeys, 0);
+	seal->scan_context = CurrentMemoryContext;
 	index_rescan(seal->scan, keys, nkeys, NULL, 0);
 }
 
@@ -142,11 +144,15 @@ seal_end(Seal *seal)
 static bool
 seal_next(Seal *seal)
 {
+	MemoryContext caller = MemoryContextSwitchTo(seal->scan_context);
+	bool		found;
+
 	CHECK_FOR_INTERRUPTS();
-	if (!index_getnext_slot(seal->scan, ForwardScanDirection, seal->slot))
-		return false;
-	slot_getallattrs(seal->slot);
-	return true;
+	found = index_getnext_slot(seal->scan, ForwardScanDirection, seal->slot);
+	MemoryContextSwitchTo(caller);
+	if (found)
+		slot_getallattrs(seal->slot);
+	return found;
 }
 
 static TimestampTz
