@@ -22,6 +22,8 @@ SELECT create_bucket_table('b', 's', 't', '1 hour', on_duplicate => 'merge');
 SELECT create_bucket_table('no such schema.b', 's', 't', '1 hour');
 SELECT create_bucket_table('nowhere.b', 's', 't', '1 hour');
 SELECT create_bucket_table('a.b.c.d', 's', 't', '1 hour');
+SELECT create_bucket_table('', 's', 't', '1 hour');
+CREATE TABLE b_open (); SELECT create_bucket_table('b', 's', 't', '1 hour'); DROP TABLE b_open;
 SELECT create_bucket_table('b', 's', 't', '1 hour', NULL, NULL, NULL, NULL);
 SELECT create_bucket_table('b', 's', 't', '1 hour');
 SELECT create_bucket_table('b', 's', 't', '1 hour', if_not_exists => true);

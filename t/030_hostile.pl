@@ -97,8 +97,10 @@ CREATE SEQUENCE counted;
 CREATE TABLE kept (id text PRIMARY KEY, doc jsonb);
 SELECT create_outlier('kept', 'doc', '{a}', 1);
 INSERT INTO kept SELECT value, '{"a": [1, 2, 3]}' FROM hostile WHERE type = 'text' AND length(value) < 100;
+SELECT create_bucket_table('bucketed', 'a', 't', '1 hour');
+INSERT INTO bucketed(doc) VALUES ('{"a": 1, "t": "1970-01-01T00:00:00Z"}'), ('{"a": {}, "t": "2026-09-02T10:00:00Z"}');
 INSERT INTO hostile(type, value)
-SELECT 'regclass', value FROM unnest(ARRAY[NULL, '0', '4294967295', 'victims', 'victims_pkey', 'divided', 'division', 'viewed', 'counted', 'kept', 'pg_class',
+SELECT 'regclass', value FROM unnest(ARRAY[NULL, '0', '4294967295', 'victims', 'victims_pkey', 'divided', 'division', 'viewed', 'bucketed', 'counted', 'kept', 'pg_class',
 	'pg_locks', 'information_schema.tables']) AS value;
 CREATE FUNCTION upgraded(doc jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$ SELECT '{"a": 0, "k": 0, "0": 0, "keep": 0, "plain": 0, "error": 0}'::jsonb $$;
 INSERT INTO hostile(type, value)
@@ -387,8 +389,9 @@ answers(q{
 	DECLARE
 		f functions;
 	BEGIN
-		-- hardly a list of arguments fits a function of the user's
-		FOR f IN SELECT * FROM functions WHERE (volatility <> 'v' OR types = '{}') AND 'regprocedure' <> ALL (types) AND 'regclass' <> ALL (types) AND NOT is_io LOOP
+		-- hardly a list of arguments fits a function of the user's, or what a view gives bucket_table_merge
+		FOR f IN SELECT * FROM functions WHERE (volatility <> 'v' OR types = '{}') AND 'regprocedure' <> ALL (types) AND 'regclass' <> ALL (types) AND NOT is_io
+			AND name::text <> 'bucket_table_merge' LOOP
 			CALL measure_memory(f, 100000);
 		END LOOP;
 	END $$;

@@ -230,10 +230,12 @@ TimestampTz
 window_end(const WindowRule *rule, TimestampTz at)
 {
 	TimestampTz start = window_start(rule, at);
-	int64		step = rule->months > 0 ? rule->months * (int64) DAYS_PER_MONTH * USECS_PER_DAY : rule->time;
+	int64		step = rule->time;
 	TimestampTz end = start;
 	TimestampTz before;
 
+	if (rule->months > 0 && pg_mul_s64_overflow(rule->months, DAYS_PER_MONTH * USECS_PER_DAY, &step))
+		timestamp_out_of_range();
 	/* some later window, and back from it to the next */
 	do
 	{

@@ -17,6 +17,9 @@
 
 #include "bucket_table.h"
 
+/* A window with fewer readings of a session is left to seal_buckets. */
+#define WORTH_SEALING 16
+
 /* What a session remembers of a group that it wrote to. */
 typedef struct GroupCount
 {
@@ -108,6 +111,7 @@ seal_count(BucketTable *table, Jsonb *meta, TimestampTz start, uint32 n)
 	GroupCount *series;
 	GroupCount *count;
 	TimestampTz before;
+	uint32		left;
 
 	if (!statements_seal())
 		return;
@@ -123,6 +127,11 @@ seal_count(BucketTable *table, Jsonb *meta, TimestampTz start, uint32 n)
 	if (start <= before)
 		return;
 	series->latest = start;
-	if (before != DT_NOBEGIN && start <= GetCurrentTimestamp())
+	if (before == DT_NOBEGIN || start > GetCurrentTimestamp())
+		return;
+	count = get_count(hash_combine64(key, (uint64) before));
+	left = count->n;
+	count->n = 0;
+	if (left >= WORTH_SEALING)
 		seal_stored(table, meta, before, SEAL_ALL);
 }

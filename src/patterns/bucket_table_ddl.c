@@ -16,9 +16,8 @@
 #include "commands/defrem.h"
 #include "executor/spi.h"
 #include "funcapi.h"
-#include "mb/pg_wchar.h"
 #include "miscadmin.h"
-#include "parser/parse_func.h"
+#include "nodes/makefuncs.h"
 #include "utils/builtins.h"
 #include "utils/datetime.h"
 #include "utils/lsyscache.h"
@@ -111,16 +110,31 @@ option_text(FunctionCallInfo fcinfo, int position, const char *otherwise)
 	return PG_ARGISNULL(position) ? pstrdup(otherwise) : text_to_cstring(PG_GETARG_TEXT_PP(position));
 }
 
-/* Where the name leads, and that the user may create something there. */
+/* Where the name leads: a name, or a schema's and a name, quoted where they need it. */
 static void
 read_name(FunctionCallInfo fcinfo, NewTable *table)
 {
-	RangeVar   *name = makeRangeVarFromNameList(textToQualifiedNameList(PG_GETARG_TEXT_PP(0)));
+	char	   *name = text_to_cstring(PG_GETARG_TEXT_PP(0));
+	RangeVar   *range = makeRangeVar(NULL, NULL, -1);
+	List	   *names;
 
-	table->namespace = RangeVarGetCreationNamespace(name);
-	table->name = name->relname;
-	if (strlen(table->name) >= NAMEDATALEN)
-		table->name[pg_mbcliplen(table->name, strlen(table->name), NAMEDATALEN - 1)] = '\0';
+	if (!SplitIdentifierString(pstrdup(name), '.', &names) ||
+		list_length(names) < 1 || list_length(names) > 2 || *(char *) llast(names) == '\0')
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("argument \"%s\" must be a name, or a schema and a name", "name"),
+				 errdetail("The value is \"%s\".", text_for_message(name, strlen(name))),
+				 errhint("Quote what is no plain identifier, as in SQL.")));
+	table->name = range->relname = llast(names);
+	if (list_length(names) == 2)
+	{
+		range->schemaname = linitial(names);
+		if (!OidIsValid(get_namespace_oid(range->schemaname, true)))
+			ereport(ERROR,
+					(errcode(ERRCODE_UNDEFINED_OBJECT),
+					 errmsg("schema \"%s\" does not exist", range->schemaname)));
+	}
+	table->namespace = RangeVarGetCreationNamespace(range);
 }
 
 static void
@@ -255,6 +269,24 @@ create_triggers(const NewTable *table)
 		" EXECUTE FUNCTION {x}.bucket_table_refuse()");
 }
 
+/* 42710 if a name beside the table's own is taken. */
+static void
+check_names(const NewTable *table)
+{
+	static const char *const labels[] = {"buckets", "open", "sealed"};
+
+	for (int i = 0; i < lengthof(labels); i++)
+	{
+		char	   *name = makeObjectName(table->name, NULL, labels[i]);
+
+		if (OidIsValid(get_relname_relid(name, table->namespace)))
+			ereport(ERROR,
+					(errcode(ERRCODE_DUPLICATE_OBJECT),
+					 errmsg("relation \"%s\" already exists", name),
+					 errdetail("A bucket table \"%s\" needs the name.", table->name)));
+	}
+}
+
 /*
  * create_bucket_table(name text, meta_field text, time_field text, width interval, capacity integer,
  * time_zone text, on_duplicate text, if_not_exists boolean) → boolean
@@ -277,6 +309,7 @@ pattern_create_bucket_table(PG_FUNCTION_ARGS)
 				 errmsg("bucket table \"%s\" already exists%s", table.name, if_not_exists ? ", skipping" : "")));
 		PG_RETURN_BOOL(false);
 	}
+	check_names(&table);
 	create_tables(&table);
 	create_views(&table);
 	create_triggers(&table);

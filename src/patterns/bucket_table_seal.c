@@ -42,6 +42,9 @@
  */
 #define LOCKS_PER_TABLE 256
 
+/* Advisory locks of users are in 1 (a bigint) and 2 (two integers). */
+#define LOCK_SPACE 3
+
 /* A statement begins a bucket that will not be full with so many readings. */
 #define MANY_READINGS 256
 
@@ -91,7 +94,7 @@ lock_group(const Seal *seal)
 	LOCKTAG		tag;
 
 	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, seal->table->sealed,
-						 (uint32) (group_hash(seal) % LOCKS_PER_TABLE), 2);
+						 (uint32) (group_hash(seal) % LOCKS_PER_TABLE), LOCK_SPACE);
 	return LockAcquire(&tag, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL;
 }
 
@@ -522,5 +525,6 @@ pattern_seal_buckets(PG_FUNCTION_ARGS)
 	BucketTable *table = bucket_table_argument(fcinfo, 0, true);
 	TimestampTz limit = PG_ARGISNULL(1) ? GetCurrentTransactionStartTimestamp() : PG_GETARG_TIMESTAMPTZ(1);
 
+	PreventCommandIfReadOnly("seal_buckets()");
 	PG_RETURN_INT64(seal_all(table, limit));
 }
