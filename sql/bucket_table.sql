@@ -76,6 +76,23 @@ INSERT INTO weather(doc) VALUES ('{"sensor_id": "S1", "timestamp": null}');
 INSERT INTO weather(doc) SELECT jsonb_build_object('sensor_id', repeat('x', 3000), 'timestamp', '2026-09-02T10:00:01Z');
 UPDATE weather SET doc = doc - 'timestamp';
 TRUNCATE weather;
+\set VERBOSITY sqlstate
+INSERT INTO weather(doc) VALUES (NULL);
+INSERT INTO weather(doc) VALUES ('{"sensor_id": "S1"}');
+INSERT INTO weather(doc) VALUES ('{"timestamp": "2026-09-02T10:00:01Z"}');
+INSERT INTO weather(doc) VALUES ('{"sensor_id": "S1", "timestamp": 1788343201}');
+INSERT INTO weather(doc) SELECT jsonb_build_object('sensor_id', repeat('x', 3000), 'timestamp', '2026-09-02T10:00:01Z');
+UPDATE weather SET meta = '1';
+INSERT INTO weather_buckets(doc) VALUES ('{}');
+SELECT seal_buckets('pg_class'), seal_buckets('weather_open');
+SELECT seal_buckets('weather_buckets');
+SELECT create_bucket_table('weather', 'sensor_id', 'timestamp', '1 hour');
+SELECT create_bucket_table('weather2', 'sensor_id', 'timestamp', '1 hour', on_duplicate => 'merge');
+SELECT create_bucket_table('weather2', 'sensor_id', NULL, '1 hour');
+BEGIN READ ONLY;
+SELECT seal_buckets('weather');
+ROLLBACK;
+\set VERBOSITY default
 
 -- drop_buckets, drop_bucket_table
 SELECT count(*) FROM weather_buckets WHERE bucket_end <= '2026-09-02 11:00Z';

@@ -46,7 +46,7 @@
 #define LOCK_SPACE 3
 
 /* A statement begins a bucket that will not be full with so many readings. */
-#define MANY_READINGS 256
+#define MANY_READINGS 128
 
 /* Sealing, from its beginning to its end. */
 typedef struct Seal
