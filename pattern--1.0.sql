@@ -418,11 +418,11 @@ COMMENT ON FUNCTION bucket_table_refuse() IS
 'trigger of create_bucket_table: bucket documents are not written to';
 
 CREATE FUNCTION create_bucket_table(name text, meta_field text, time_field text, width interval, capacity integer DEFAULT 1000,
-	time_zone text DEFAULT 'UTC', on_duplicate text DEFAULT 'keep', if_not_exists boolean DEFAULT false) RETURNS boolean
+	time_zone text DEFAULT 'UTC', on_duplicate text DEFAULT 'keep', if_not_exists boolean DEFAULT false, partitioned boolean DEFAULT false) RETURNS boolean
 AS 'MODULE_PATHNAME', 'pattern_create_bucket_table'
 LANGUAGE C VOLATILE;
-COMMENT ON FUNCTION create_bucket_table(text, text, text, interval, integer, text, text, boolean) IS
-'creates the views NAME, of readings, and NAME_buckets, of bucket documents, and the tables NAME_open and NAME_sealed behind them; on_duplicate, for readings of one series and time: keep, replace, ignore, error; 42710 if the name is taken, 22023 for a wrong option, 22004 for NULL';
+COMMENT ON FUNCTION create_bucket_table(text, text, text, interval, integer, text, text, boolean, boolean) IS
+'creates the views NAME, of readings, and NAME_buckets, of bucket documents, and the tables NAME_open and NAME_sealed behind them; on_duplicate, for readings of one series and time: keep, replace, ignore, error; partitioned: NAME_sealed by ranges of bucket_start, with a default partition; 42710 if the name is taken, 22023 for a wrong option, 22004 for NULL';
 
 CREATE FUNCTION seal_buckets(name regclass, before timestamptz DEFAULT NULL) RETURNS bigint
 AS 'MODULE_PATHNAME', 'pattern_seal_buckets'

@@ -187,6 +187,16 @@ INSERT INTO "Weather Data"(doc) SELECT reading('large', i, i) FROM generate_seri
 DELETE FROM "Weather Data" WHERE meta = '"large"' AND doc->'v' < '10000';
 RESET maintenance_work_mem;
 SELECT sum(count), sum((summary->'sum_v')::int) FROM "Weather Data_buckets" WHERE meta = '"large"';
+-- a partitioned table of buckets: a month of them goes with its partition
+SELECT create_bucket_table('p', 's', 't', '1 day', capacity => 3, partitioned => true);
+CREATE TABLE p_august PARTITION OF p_sealed FOR VALUES FROM ('2026-08-01') TO ('2026-09-01');
+INSERT INTO p(doc) SELECT jsonb_build_object('s', 1, 't', timestamp '2026-08-30' + i * interval '6 hours', 'v', i) FROM generate_series(1, 15) i;
+SELECT seal_buckets('p') > 0;
+UPDATE p SET doc = doc || '{"v": 100}' WHERE at < '2026-08-30 12:00Z' OR at > '2026-09-02 12:00Z';
+SELECT tableoid::regclass, bucket_no, count, summary->'max_v' FROM p_sealed ORDER BY bucket_start, bucket_no;
+DROP TABLE p_august;
+SELECT sum(count) FROM p_buckets;
+SELECT drop_buckets('p', '2026-09-02'), drop_bucket_table('p');
 -- dropping the extension takes the views along, never the readings
 BEGIN;
 DROP EXTENSION pattern;

@@ -129,7 +129,8 @@ query_tables(const Query *query)
 	{
 		RangeTblEntry *rte = lfirst(cell);
 
-		if (rte->rtekind == RTE_RELATION && rte->relkind == RELKIND_RELATION)
+		if (rte->rtekind == RTE_RELATION && 
+			(rte->relkind == RELKIND_RELATION || rte->relkind == RELKIND_PARTITIONED_TABLE))
 			tables = lappend_oid(tables, rte->relid);
 		else if (rte->rtekind == RTE_SUBQUERY)
 			tables = list_concat(tables, query_tables(rte->subquery));
@@ -234,6 +235,8 @@ read_table(Oid relid, BucketTable *table)
 		altered_bucket_table(relid, "Its query must read the open table, and then the sealed table.");
 	table->open = linitial_oid(tables);
 	table->sealed = lsecond_oid(tables);
+	if (get_rel_relkind(table->open) != RELKIND_RELATION)
+		altered_bucket_table(relid, "Its open table is partitioned.");
 	if (get_atttype(table->open, OPEN_DOC) != JSONBOID || get_atttype(table->sealed, SEALED_READINGS) != JSONBOID)
 		altered_bucket_table(relid, "Its tables have other columns.");
 	table->owner = relation_owner(table->open);

@@ -44,6 +44,7 @@ typedef struct NewTable
 	char	   *time_zone;
 	char	   *on_duplicate;
 	int32		capacity;
+	bool		partitioned;
 } NewTable;
 
 PG_FUNCTION_INFO_V1(pattern_create_bucket_table);
@@ -158,6 +159,7 @@ read_new_table(FunctionCallInfo fcinfo, NewTable *table)
 	check_on_duplicate(on_duplicate);
 	window_rule(PG_GETARG_INTERVAL_P(3), time_zone, &rule);
 	read_name(fcinfo, table);
+	table->partitioned = argument_flag(fcinfo, 8);
 	table->extension = quote_identifier(extension_schema(fcinfo));
 	table->view = name_beside(table, NULL);
 	table->documents = name_beside(table, "buckets");
@@ -217,7 +219,7 @@ create_tables(const NewTable *table)
 		"CREATE INDEX ON {open} (meta {x}.bucket_meta_ops, bucket_start, at)" :
 		"CREATE UNIQUE INDEX ON {open} (meta {x}.bucket_meta_ops, bucket_start, at)");
 	run(table, "ALTER TABLE {open} REPLICA IDENTITY FULL");
-	run(table, "CREATE TABLE {sealed} ("
+	run(table, psprintf("CREATE TABLE {sealed} ("
 		" bucket_start pg_catalog.timestamptz NOT NULL, bucket_end pg_catalog.timestamptz NOT NULL,"
 		" first pg_catalog.timestamptz NOT NULL, last pg_catalog.timestamptz NOT NULL,"
 		" bucket_no pg_catalog.int4 NOT NULL, count pg_catalog.int4 NOT NULL, meta pg_catalog.jsonb NOT NULL,"
@@ -225,7 +227,10 @@ create_tables(const NewTable *table)
 #ifdef USE_LZ4
 		" COMPRESSION lz4"
 #endif
-		" NOT NULL, PRIMARY KEY (meta, bucket_start, bucket_no))");
+		" NOT NULL, PRIMARY KEY (meta, bucket_start, bucket_no))%s",
+						table->partitioned ? " PARTITION BY RANGE (bucket_start)" : ""));
+	if (table->partitioned)
+		run(table, psprintf("CREATE TABLE %s PARTITION OF {sealed} DEFAULT", name_beside(table, "sealed_default")));
 }
 
 static void
@@ -273,9 +278,9 @@ create_triggers(const NewTable *table)
 static void
 check_names(const NewTable *table)
 {
-	static const char *const labels[] = {"buckets", "open", "sealed"};
+	static const char *const labels[] = {"buckets", "open", "sealed", "sealed_default"};
 
-	for (int i = 0; i < lengthof(labels); i++)
+	for (int i = 0; i < (table->partitioned ? 4 : 3); i++)
 	{
 		char	   *name = makeObjectName(table->name, NULL, labels[i]);
 
@@ -289,7 +294,7 @@ check_names(const NewTable *table)
 
 /*
  * create_bucket_table(name text, meta_field text, time_field text, width interval, capacity integer,
- * time_zone text, on_duplicate text, if_not_exists boolean) → boolean
+ * time_zone text, on_duplicate text, if_not_exists boolean, partitioned boolean) → boolean
  */
 Datum
 pattern_create_bucket_table(PG_FUNCTION_ARGS)
@@ -438,8 +443,9 @@ pattern_drop_buckets(PG_FUNCTION_ARGS)
 	appendStringInfo(&sql, " open_gone AS (DELETE FROM %s AS o USING gone WHERE o.%s OPERATOR(pg_catalog.=) gone.meta AND o.%s OPERATOR(pg_catalog.=) gone.bucket_start),",
 					 relation_quoted_name(table->open), quote_identifier(get_attname(table->open, OPEN_META, false)),
 					 quote_identifier(get_attname(table->open, OPEN_START, false)));
-	appendStringInfo(&sql, " sealed_gone AS (DELETE FROM %s AS s WHERE s.%s OPERATOR(pg_catalog.<=) $1)",
-					 relation_quoted_name(table->sealed), quote_identifier(get_attname(table->sealed, SEALED_END, false)));
+	appendStringInfo(&sql, " sealed_gone AS (DELETE FROM %s AS s WHERE s.%s OPERATOR(pg_catalog.<=) $1 AND s.%s OPERATOR(pg_catalog.<) $1)",
+					 relation_quoted_name(table->sealed), quote_identifier(get_attname(table->sealed, SEALED_END, false)),
+					 quote_identifier(get_attname(table->sealed, SEALED_START, false)));
 	appendStringInfo(&sql, " SELECT pg_catalog.count(*) FROM %s WHERE %s OPERATOR(pg_catalog.<=) $1",
 					 relation_quoted_name(documents), quote_identifier(get_attname(documents, 3, false)));
 	if (SPI_execute_with_args(sql.data, 1, types, values, NULL, false, 0) != SPI_OK_SELECT)
