@@ -391,12 +391,12 @@ LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION bucket_table_document(text, jsonb, timestamptz, timestamptz, integer, jsonb, jsonb) IS
 'for the views of bucket tables: the bucket document';
 
-CREATE FUNCTION bucket_table_merge(open jsonb, last_no integer, last_readings jsonb, capacity integer, meta_field text,
-	time_field text, time_zone text, OUT bucket_no integer, OUT count integer, OUT summary jsonb, OUT readings jsonb)
+CREATE FUNCTION bucket_table_merge(open jsonb, last_no integer, last_readings jsonb, capacity integer, time_field text,
+	time_zone text, OUT bucket_no integer, OUT count integer, OUT summary jsonb, OUT readings jsonb)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'pattern_bucket_table_merge'
 LANGUAGE C IMMUTABLE PARALLEL SAFE ROWS 1;
-COMMENT ON FUNCTION bucket_table_merge(jsonb, integer, jsonb, integer, text, text, text) IS
+COMMENT ON FUNCTION bucket_table_merge(jsonb, integer, jsonb, integer, text, text) IS
 'for the views of bucket tables: the buckets that sealing the open readings of a window would make or change';
 
 CREATE FUNCTION bucket_table_write() RETURNS trigger

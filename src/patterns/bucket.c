@@ -145,12 +145,9 @@ summary_field(Summary *summary, uint32 position, const JsonbValue *name)
 	return field;
 }
 
-/*
- * Summarise readings from the start; what is no object among them has no fields.
- * A field called `except` is left out, if it is not NULL.
- */
+/* Summarise readings from the start; what is no object among them has no fields. */
 static void
-summarise(const ValueList *readings, const char *except, int except_len, PairList *pairs)
+summarise(const ValueList *readings, PairList *pairs)
 {
 	Summary		summary = {0};
 
@@ -167,8 +164,7 @@ summarise(const ValueList *readings, const char *except, int except_len, PairLis
 			continue;
 		walk_begin(&walk, readings->values[i].val.binary.data);
 		while (walk_next(&walk, &name, &value))
-			if (value.type == jbvNumeric &&
-				(except == NULL || key_compare(except, except_len, name.val.string.val, name.val.string.len) != 0))
+			if (value.type == jbvNumeric)
 				field_add(summary_field(&summary, position++, &name), value.val.numeric);
 	}
 	for (uint32 i = 0; i < summary.n; i++)
@@ -186,7 +182,7 @@ bucket_build(const ValueList *readings)
 
 	value_from_int64(readings->n, &value);
 	pairs_append(&bucket, "count", 5, &value);
-	summarise(readings, NULL, 0, &summary);
+	summarise(readings, &summary);
 	pairs_finish(&summary, &value);
 	pairs_append(&bucket, "summary", 7, &value);
 	values_finish(readings, &value);
@@ -195,14 +191,14 @@ bucket_build(const ValueList *readings)
 	return value_to_jsonb(&value);
 }
 
-/* The summary of readings alone, without the field `except`; palloc'd. */
+/* The summary of readings alone; palloc'd. */
 Jsonb *
-bucket_summary(const ValueList *readings, const char *except, int except_len)
+bucket_summary(const ValueList *readings)
 {
 	PairList	summary = {0};
 	JsonbValue	value;
 
-	summarise(readings, except, except_len, &summary);
+	summarise(readings, &summary);
 	pairs_finish(&summary, &value);
 	return value_to_jsonb(&value);
 }
@@ -328,7 +324,7 @@ summary_renew(const Bucket *bucket, const JsonbValue *reading, PairList *changes
 			values_append(&readings, &old);
 	}
 	values_append(&readings, reading);
-	summarise(&readings, NULL, 0, changes);
+	summarise(&readings, changes);
 }
 
 /* A field of the bucket; false if it is missing. */

@@ -119,7 +119,7 @@ typedef struct BucketGroup
 /*
  * bucket.c
  */
-extern Jsonb *bucket_summary(const ValueList *readings, const char *except, int except_len);
+extern Jsonb *bucket_summary(const ValueList *readings);
 
 /*
  * bucket_start.c
@@ -159,8 +159,7 @@ extern void readings_sort(Readings *list);
 extern int	jsonb_compare_bytes(const Jsonb *a, const Jsonb *b);
 extern void readings_of_array(const Jsonb *array, const char *time_field, int time_len, pg_tz *zone,
 							  Readings *result);
-extern void readings_finish(const Readings *list, uint32 first, uint32 n, const char *meta_field,
-							int meta_len, Jsonb **array, Jsonb **summary);
+extern void readings_finish(const Readings *list, uint32 first, uint32 n, Jsonb **array, Jsonb **summary);
 
 /*
  * bucket_table_open.c: writes to the open table

@@ -260,7 +260,7 @@ create_views(const NewTable *table)
 		" LEFT JOIN LATERAL (SELECT s.bucket_no, CASE WHEN s.count OPERATOR(pg_catalog.<) {capacity} THEN s.readings END AS readings"
 		"  FROM {sealed} AS s WHERE s.meta OPERATOR(pg_catalog.=) g.meta"
 		"  AND s.bucket_start OPERATOR(pg_catalog.=) g.bucket_start ORDER BY s.bucket_no DESC LIMIT 1) AS l ON true"
-		" CROSS JOIN LATERAL {x}.bucket_table_merge(g.docs, l.bucket_no, l.readings, {capacity}, {meta}, {time}, {zone}) AS m");
+		" CROSS JOIN LATERAL {x}.bucket_table_merge(g.docs, l.bucket_no, l.readings, {capacity}, {time}, {zone}) AS m");
 }
 
 static void

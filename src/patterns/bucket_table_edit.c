@@ -173,7 +173,7 @@ write_bucket(BucketTable *table, EditedBucket *bucket)
 		return;
 	}
 	readings_sort(&left);
-	readings_finish(&left, 0, left.n, table->meta_field, table->meta_len, &array, &summary);
+	readings_finish(&left, 0, left.n, &array, &summary);
 	values[SEALED_START - 1] = TimestampTzGetDatum(bucket->start);
 	values[SEALED_END - 1] = TimestampTzGetDatum(window_end(&table->rule, bucket->start));
 	values[SEALED_FIRST - 1] = TimestampTzGetDatum(left.items[0].at);

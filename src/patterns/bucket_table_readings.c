@@ -6,7 +6,7 @@
  * one time, in the order of their bytes, so that the order does not depend on
  * how they got there.  They are stored whole, as they were inserted: that the
  * series stands in each compresses to next to nothing, and reading them is to
- * copy bytes.  The bucket document has it once, beside the readings.
+ * copy bytes.
  */
 #include "postgres.h"
 
@@ -134,14 +134,13 @@ readings_values(const Readings *list, uint32 first, uint32 n, ValueList *values)
 
 /* n readings from `first` on as an array, and their summary; both palloc'd. */
 void
-readings_finish(const Readings *list, uint32 first, uint32 n, const char *meta_field, int meta_len,
-				Jsonb **array, Jsonb **summary)
+readings_finish(const Readings *list, uint32 first, uint32 n, Jsonb **array, Jsonb **summary)
 {
 	ValueList	values = {0};
 	JsonbValue	value;
 
 	readings_values(list, first, n, &values);
-	*summary = bucket_summary(&values, meta_field, meta_len);
+	*summary = bucket_summary(&values);
 	values_finish(&values, &value);
 	*array = value_to_jsonb(&value);
 	if (values.values != NULL)
@@ -199,42 +198,6 @@ instant_text(TimestampTz instant)
 	return text;
 }
 
-/* The readings without their series, which the bucket has; *result is an array to be written. */
-static void
-strip_readings(const JsonbValue *readings, const char *meta_field, int meta_len,
-			   const JsonbValue *meta, JsonbValue *result)
-{
-	ValueList	values = {0};
-	JsonbWalk	walk;
-	JsonbValue	reading;
-
-	walk_begin(&walk, readings->val.binary.data);
-	while (walk_next(&walk, NULL, &reading))
-	{
-		uint32		at;
-
-		CHECK_FOR_INTERRUPTS();
-		if (value_is_object(&reading) &&
-			container_find(reading.val.binary.data, meta_field, meta_len, &at))
-		{
-			JsonbValue	own;
-
-			container_value(reading.val.binary.data, at, &own);
-			if (value_equal(&own, meta))
-			{
-				JsonbSplice *splice = splice_begin(&reading);
-				Jsonb	   *rest;
-
-				splice_remove(splice, at, 1);
-				rest = splice_apply(splice);
-				value_from_jsonb(rest, &reading);
-			}
-		}
-		values_append(&values, &reading);
-	}
-	values_finish(&values, result);
-}
-
 /*
  * bucket_table_document(meta_field text, meta jsonb, bucket_start timestamptz, bucket_end timestamptz,
  * count integer, summary jsonb, readings jsonb) → jsonb
@@ -260,23 +223,21 @@ pattern_bucket_table_document(PG_FUNCTION_ARGS)
 	pairs_append(&document, "count", 5, &value);
 	value_from_jsonb(PG_GETARG_JSONB_P(5), &value);
 	pairs_append(&document, "summary", 7, &value);
-	strip_readings(&readings, VARDATA_ANY(field), VARSIZE_ANY_EXHDR(field), &meta, &value);
-	pairs_append(&document, "readings", 8, &value);
+	pairs_append(&document, "readings", 8, &readings);
 	pairs_finish(&document, &value);
 	PG_RETURN_JSONB_P(value_to_jsonb(&value));
 }
 
 /* A row of bucket_table_merge. */
 static void
-put_bucket(ReturnSetInfo *result, int32 bucket_no, const Readings *list, uint32 first, uint32 n,
-		   const char *meta_field, int meta_len)
+put_bucket(ReturnSetInfo *result, int32 bucket_no, const Readings *list, uint32 first, uint32 n)
 {
 	Jsonb	   *array,
 			   *summary;
 	Datum		values[4];
 	bool		nulls[4] = {false, false, false, false};
 
-	readings_finish(list, first, n, meta_field, meta_len, &array, &summary);
+	readings_finish(list, first, n, &array, &summary);
 	values[0] = Int32GetDatum(bucket_no);
 	values[1] = Int32GetDatum(n);
 	values[2] = JsonbPGetDatum(summary);
@@ -287,8 +248,8 @@ put_bucket(ReturnSetInfo *result, int32 bucket_no, const Readings *list, uint32 
 }
 
 /*
- * bucket_table_merge(open jsonb, last_no integer, last_readings jsonb, capacity integer, meta_field text,
- * time_field text, time_zone text) → TABLE(bucket_no integer, count integer, summary jsonb, readings jsonb):
+ * bucket_table_merge(open jsonb, last_no integer, last_readings jsonb, capacity integer, time_field text,
+ * time_zone text) → TABLE(bucket_no integer, count integer, summary jsonb, readings jsonb):
  * the buckets that sealing the open readings of a window would make, or change
  */
 Datum
@@ -300,8 +261,7 @@ pattern_bucket_table_merge(PG_FUNCTION_ARGS)
 	Readings	last = {0};
 	Interval	day = {.day = 1};
 	WindowRule	rule;
-	char	   *meta_field,
-			   *time_field;
+	char	   *time_field;
 	int			capacity;
 	uint32		next = 0;
 
@@ -309,9 +269,8 @@ pattern_bucket_table_merge(PG_FUNCTION_ARGS)
 	argument_check_given(fcinfo, 3, "capacity");
 	capacity = PG_GETARG_INT32(3);
 	argument_check_least("capacity", capacity, 1);
-	meta_field = argument_text(fcinfo, 4, "meta_field");
-	time_field = argument_text(fcinfo, 5, "time_field");
-	window_rule(&day, argument_text(fcinfo, 6, "time_zone"), &rule);
+	time_field = argument_text(fcinfo, 4, "time_field");
+	window_rule(&day, argument_text(fcinfo, 5, "time_zone"), &rule);
 	readings_of_array(PG_GETARG_JSONB_P(0), time_field, strlen(time_field), rule.zone, &list);
 	readings_sort(&list);
 	InitMaterializedSRF(fcinfo, 0);
@@ -326,7 +285,7 @@ pattern_bucket_table_merge(PG_FUNCTION_ARGS)
 			next++;
 		}
 		readings_sort(&last);
-		put_bucket(result, bucket_no, &last, 0, last.n, meta_field, strlen(meta_field));
+		put_bucket(result, bucket_no, &last, 0, last.n);
 	}
 	while (next < list.n)
 	{
@@ -337,7 +296,7 @@ pattern_bucket_table_merge(PG_FUNCTION_ARGS)
 			ereport(ERROR,
 					(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 					 errmsg("too many buckets in one window")));
-		put_bucket(result, ++bucket_no, &list, next, n, meta_field, strlen(meta_field));
+		put_bucket(result, ++bucket_no, &list, next, n);
 		next += n;
 	}
 	PG_RETURN_NULL();

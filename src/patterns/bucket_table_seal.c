@@ -301,7 +301,7 @@ write_bucket(Seal *seal, bool merge)
 	Datum		values[SEALED_NCOLUMNS];
 
 	readings_sort(chunk);
-	readings_finish(chunk, 0, chunk->n, table->meta_field, table->meta_len, &array, &summary);
+	readings_finish(chunk, 0, chunk->n, &array, &summary);
 	if (!merged)
 		seal->last_no++;
 	seal->last_count = chunk->n;
