@@ -572,7 +572,7 @@ bucket_table_update(FunctionCallInfo fcinfo, TriggerData *trigger)
 
 	old_row(trigger, table, &old_group, &old);
 	bucket_table_changed_row(trigger, table, &group, &reading);
-	stays = old.at == reading.at && jsonb_compare_bytes(old_group.meta, group.meta) == 0;
+	stays = old.at == reading.at && same_series(old_group.meta, group.meta);
 	limit_memory(table);
 	found = edit_reading(table, statement_get(fcinfo), &old_group, &old, stays ? reading.doc : NULL, &in_open);
 	if (found == FOUND_NOT)

@@ -216,6 +216,9 @@ open_insert_unique(BucketTable *table, const BucketGroup *group, const Reading *
 	OwnerSwitch before;
 	bool		inserted;
 
+	/* what an UPDATE has taken out of a bucket is not in the way */
+	if (on_duplicate != DUPLICATE_REPLACE)
+		(void) bucket_table_settle_edits(table->view);
 	owner_enter(table->owner, &before);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
