@@ -207,7 +207,7 @@ typedef enum SealExtent
 	SEAL_ALL
 } SealExtent;
 
-extern void seal_one(BucketTable *table, BucketGroup *group, SealExtent extent);
+extern void seal_one(BucketTable *table, BucketGroup *group, SealExtent extent, uint32 expected);
 
 /*
  * bucket_table_autoseal.c: what statements seal

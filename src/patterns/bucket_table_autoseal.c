@@ -56,7 +56,7 @@ seal_given(BucketTable *table, BucketGroup *group)
 	if (table->on_duplicate != DUPLICATE_KEEP || !statements_seal())
 		return;
 	if (group->readings.n >= table->capacity || (over && group->readings.n >= FEW_READINGS))
-		seal_one(table, group, over ? SEAL_STATEMENT : SEAL_FULL);
+		seal_one(table, group, over ? SEAL_STATEMENT : SEAL_FULL, 0);
 }
 
 static GroupCount *
@@ -89,14 +89,14 @@ get_count(uint64 key)
 
 /* Seal a group that has readings in the open table only. */
 static void
-seal_stored(BucketTable *table, Jsonb *meta, TimestampTz start, SealExtent extent)
+seal_stored(BucketTable *table, Jsonb *meta, TimestampTz start, SealExtent extent, uint32 expected)
 {
 	BucketGroup		group = {0};
 
 	group.meta = meta;
 	group.start = start;
 	group.end = window_end(&table->rule, start);
-	seal_one(table, &group, extent);
+	seal_one(table, &group, extent, expected);
 }
 
 /*
@@ -119,8 +119,9 @@ seal_count(BucketTable *table, Jsonb *meta, TimestampTz start, uint32 n)
 	count->n += n;
 	if (count->n >= table->capacity)
 	{
-		count->n = 0;
-		seal_stored(table, meta, start, SEAL_FULL);
+		n = count->n;
+		count->n %= table->capacity;
+		seal_stored(table, meta, start, SEAL_FULL, n);
 	}
 	series = get_count(key);
 	before = series->latest;
@@ -133,5 +134,5 @@ seal_count(BucketTable *table, Jsonb *meta, TimestampTz start, uint32 n)
 	left = count->n;
 	count->n = 0;
 	if (left >= WORTH_SEALING)
-		seal_stored(table, meta, before, SEAL_ALL);
+		seal_stored(table, meta, before, SEAL_ALL, 0);
 }

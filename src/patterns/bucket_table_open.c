@@ -22,7 +22,7 @@
 #include "bucket_table.h"
 
 /* Rows are written by so many. */
-#define BATCH_SIZE 500
+#define BATCH_SIZE 100
 
 /* The open table while it is written to. */
 typedef struct OpenWriter

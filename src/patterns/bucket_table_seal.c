@@ -71,6 +71,7 @@ typedef struct Seal
 	Readings	chunk;			/* what goes into the next bucket */
 	uint32		room;			/* when it has so many readings */
 	bool		must_write;		/* some of them are deleted already */
+	uint32		expected;		/* so many more will be in full buckets, as far as is known */
 } Seal;
 
 PG_FUNCTION_INFO_V1(pattern_seal_buckets);
@@ -329,11 +330,13 @@ add_open(Seal *seal)
 {
 	ItemPointer tid = &seal->slot->tts_tid;
 
-	if (seal->extent == SEAL_ALL)
+	if (seal->extent == SEAL_ALL || seal->expected > 0)
 	{
 		if (!delete_one(seal, tid))
 			return;
 		tid = NULL;
+		if (seal->expected > 0)
+			seal->expected--;
 	}
 	add_reading(seal, slot_time(seal, OPEN_AT), slot_jsonb(seal, OPEN_DOC), tid);
 }
@@ -417,10 +420,10 @@ merge_readings(Seal *seal, Readings *given)
 /*
  * Seal a group together with readings that a statement brings.  Those that do
  * not get into a bucket are left in group->readings, and belong into the open
- * table.
+ * table.  So many readings, at least, are expected in the open table.
  */
 void
-seal_one(BucketTable *table, BucketGroup *group, SealExtent extent)
+seal_one(BucketTable *table, BucketGroup *group, SealExtent extent, uint32 expected)
 {
 	ScanKeyData keys[2];
 	Seal		seal;
@@ -439,6 +442,8 @@ seal_one(BucketTable *table, BucketGroup *group, SealExtent extent)
 		{
 			Readings	rest = {0};
 
+			if (expected >= seal.room)
+				seal.expected = expected - (expected - seal.room) % table->capacity;
 			merge_readings(&seal, &group->readings);
 			end_group(&seal);
 			for (uint32 i = 0; i < seal.chunk.n; i++)
