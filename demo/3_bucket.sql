@@ -95,7 +95,84 @@ EXECUTE update_one(
 -->               {"temp": 21.9, "humidity": 46, "timestamp": "2026-09-02T10:59:59.7Z"}],
 -->  "sensor_id": "SENSOR-EAST-01", "bucket_start": "2026-09-02T10:00:00Z"}
 
---## The same with bucket_append
+--## A table that keeps its readings in buckets
+
+-- Such an append writes the whole document anew. A bucket table is written like a table of
+-- readings and costs as much; it makes the buckets by itself. Views show both.
+SELECT create_bucket_table('stations', meta_field => 'sensor_id', time_field => 'timestamp', width => '1 hour', capacity => 3600);
+--> t
+
+-- An hour of readings, in one statement: it writes whole buckets.
+INSERT INTO stations(doc)
+SELECT doc || jsonb_build_object('sensor_id', sensor_id) FROM readings WHERE doc->>'timestamp' < '2026-09-02T11:00:00Z';
+
+SELECT bucket_start, count, summary->'min_temp' AS min, summary->'max_temp' AS max, summary->'sum_temp' AS sum FROM stations_buckets;
+--|      bucket_start      | count | min  | max  |   sum
+--| ------------------------+-------+------+------+---------
+--|  2026-09-02 10:00:00+00 |  3599 | 21.4 | 24.8 | 83138.6
+
+SELECT (SELECT count(*) FROM stations_open) AS open, (SELECT count(*) FROM stations_sealed) AS sealed;
+--> 0 | 1
+
+SELECT doc - 'readings' || jsonb_build_object('readings', jsonb_path_query_array(doc, '$.readings[0 to 1]')) FROM stations_buckets;
+--> {"count": 3599,
+-->  "summary": {"avg_temp": 23.1004723534315088, "max_temp": 24.8, "min_temp": 21.4, "sum_temp": 83138.6,
+-->              "avg_humidity": 45, "max_humidity": 45, "min_humidity": 45, "sum_humidity": 161955},
+-->  "readings": [{"temp": 21.4, "humidity": 45, "sensor_id": "SENSOR-EAST-01", "timestamp": "2026-09-02T10:00:01Z"},
+-->               {"temp": 21.5, "humidity": 45, "sensor_id": "SENSOR-EAST-01", "timestamp": "2026-09-02T10:00:02Z"}],
+-->  "sensor_id": "SENSOR-EAST-01", "bucket_end": "2026-09-02T11:00:00Z", "bucket_start": "2026-09-02T10:00:00Z"}
+
+-- A reading of the next hour, and one that comes late: both are where they belong at once.
+INSERT INTO stations(doc) VALUES
+    ('{"sensor_id": "SENSOR-EAST-01", "timestamp": "2026-09-02T11:00:01Z", "temp": 22.8, "humidity": 46}'),
+    ('{"sensor_id": "SENSOR-EAST-01", "timestamp": "2026-09-02T10:30:00.5Z", "temp": 19.0, "humidity": 46}');
+
+SELECT bucket_start, count, summary->'min_temp' AS min, summary->'max_temp' AS max, summary->'sum_temp' AS sum FROM stations_buckets ORDER BY 1;
+--|      bucket_start      | count | min  | max  |   sum
+--| ------------------------+-------+------+------+---------
+--|  2026-09-02 10:00:00+00 |  3600 | 19.0 | 24.8 | 83157.6
+--|  2026-09-02 11:00:00+00 |     1 | 22.8 | 22.8 |    22.8
+
+-- Readings are corrected and deleted like rows, sealed or not. The summary follows.
+UPDATE stations SET doc = doc || '{"temp": 29.0}'
+WHERE meta = '"SENSOR-EAST-01"' AND bucket_start = '2026-09-02 10:00Z' AND at = '2026-09-02 10:30:00.5Z'
+RETURNING doc->'temp';
+--> 29.0
+
+DELETE FROM stations WHERE meta = '"SENSOR-EAST-01"' AND at >= '2026-09-02 11:00Z';
+
+SELECT seal_buckets('stations');
+--> 1
+
+SELECT bucket_start, bucket_no, count, summary->'max_temp' AS max FROM stations_buckets ORDER BY 1, 2;
+--> 2026-09-02 10:00:00+00 | 0 | 3600 | 29.0
+
+-- A range of time reads the buckets that it needs.
+SELECT doc->>'timestamp' AS timestamp, doc->'temp' AS temp
+FROM bucket_range('stations', '"SENSOR-EAST-01"', '2026-09-02T10:30:00Z', '2026-09-02T10:30:02Z') AS doc;
+--|        timestamp        | temp
+--| ------------------------+------
+--|  2026-09-02T10:30:00Z   | 24.8
+--|  2026-09-02T10:30:00.5Z | 29.0
+--|  2026-09-02T10:30:01Z   | 24.8
+
+-- A full window begins a second document. A time is a time: seconds since 1970 are refused.
+INSERT INTO stations(doc) VALUES ('{"sensor_id": "SENSOR-EAST-01", "timestamp": {"$date": "2026-09-02T10:59:59.5Z"}, "temp": 22.8}');
+
+SELECT bucket_no, count FROM stations_buckets ORDER BY 1;
+--> 0 | 3600
+--> 1 | 1
+
+INSERT INTO stations(doc) VALUES ('{"sensor_id": "SENSOR-EAST-01", "timestamp": 1788346799}');
+--> ERROR:  the value at "timestamp" must be a time
+--> DETAIL:  The value is of type number: 1788346799.
+--> HINT:  Write seconds since 1970 as text: to_jsonb(to_timestamp(n)); or milliseconds as {"$date": n}.
+
+-- Old windows go as a whole.
+SELECT drop_buckets('stations', '2026-09-02 11:00Z');
+--> 2
+
+--## Documents that you keep yourself
 
 -- bucket_append writes count, summary and reading in one call, and keeps the average, too.
 -- bucket_start says where the window of a time begins. With the key in columns of its own, a
