@@ -166,6 +166,19 @@ INSERT INTO batch(doc) VALUES ('{"s": "s1", "t": "2026-09-02T10:01Z", "v": 2}'),
 	('{"s": "s2", "t": "2026-09-02T10:01Z", "v": 5}'), ('{"s": "s1", "t": "2026-09-02T10:03Z", "v": 4}');
 SELECT meta, count, summary->'sum_v' FROM batch_buckets ORDER BY 1;
 
+-- However readings come, a window has no more documents than it needs.
+SELECT create_bucket_table('batches', 's', 't', '1 hour', capacity => 3500);
+DO $$
+BEGIN
+	FOR size IN 1..400 LOOP
+		INSERT INTO batches(doc) SELECT jsonb_build_object('s', size % 3, 't', timestamp '2026-09-02' + n * interval '1 second', 'v', size)
+		FROM generate_series(1, (size * 37) % 150) n;
+	END LOOP;
+END $$;
+SELECT meta, count(*), sum(count), sum(count) / 3500 + 1 AS needed, max(count) FROM batches_buckets GROUP BY 1 ORDER BY 1;
+SELECT seal_buckets('batches') > 0;
+SELECT meta, count(*), sum(count), sum(count) / 3500 + 1 AS needed, max(count) FROM batches_buckets GROUP BY 1 ORDER BY 1;
+
 -- Sums are exact
 SELECT create_bucket_table('exact', 's', 't', '1 day', capacity => 20000);
 INSERT INTO exact(doc) SELECT jsonb_build_object('s', 'tenth', 't', timestamp '2026-09-02' + i * interval '1 s', 'v', 0.1) FROM generate_series(1, 10000) i;

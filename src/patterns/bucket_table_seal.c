@@ -45,8 +45,8 @@
 /* Advisory locks of users are in 1 (a bigint) and 2 (two integers). */
 #define LOCK_SPACE 3
 
-/* A statement begins a bucket that will not be full with so many readings. */
-#define MANY_READINGS 128
+/* A statement rewrites a bucket with at most so many times the readings that it brings. */
+#define REWRITE_FACTOR 3
 
 /* Sealing, from its beginning to its end. */
 typedef struct Seal
@@ -290,13 +290,13 @@ take_last(Seal *seal)
 	return taken;
 }
 
-/* Write the chunk as a bucket, merged into the last one if that has room and merge is true. */
+/* Write the chunk as a bucket, merged into the last one if that has room. */
 static void
-write_bucket(Seal *seal, bool merge)
+write_bucket(Seal *seal)
 {
 	BucketTable *table = seal->table;
 	Readings   *chunk = &seal->chunk;
-	bool		merged = merge && seal->last_no >= 0 && seal->last_count < table->capacity && take_last(seal);
+	bool		merged = seal->last_no >= 0 && seal->last_count < table->capacity && take_last(seal);
 	Jsonb	   *array,
 			   *summary;
 	Datum		values[SEALED_NCOLUMNS];
@@ -350,23 +350,23 @@ add_reading(Seal *seal, TimestampTz at, Jsonb *doc, ItemPointer tid)
 		return;
 	delete_open(seal);
 	if (seal->chunk.n == seal->room)
-		write_bucket(seal, true);
+		write_bucket(seal);
 }
 
-/* Does what is left of the group become a bucket that is not full?  *merge: or a part of the last one. */
+/*
+ * Does what is left of the group go into a bucket that is not full?  If not it
+ * stays open, where the view shows it as a part of the last bucket.
+ */
 static bool
-write_rest(const Seal *seal, bool *merge)
+write_rest(const Seal *seal)
 {
 	bool		has_room = seal->last_no >= 0 && seal->last_count < seal->table->capacity;
 
-	*merge = has_room;
-	if (seal->extent == SEAL_ALL)
+	if (seal->extent == SEAL_ALL || seal->must_write)
 		return true;
 	if (seal->extent == SEAL_FULL || seal->chunk.n < FEW_READINGS)
 		return false;
-	/* a bucket is rewritten only if that at least doubles it */
-	*merge = has_room && seal->last_count <= seal->chunk.n;
-	return *merge || !has_room || seal->chunk.n >= MANY_READINGS;
+	return !has_room || seal->last_count <= (uint64) REWRITE_FACTOR * seal->chunk.n;
 }
 
 /* The group is complete.  What is left in the chunk is of no bucket. */
@@ -374,13 +374,12 @@ static void
 end_group(Seal *seal)
 {
 	MemoryContext caller = MemoryContextSwitchTo(seal->context);
-	bool		merge = true;
 
-	if (seal->chunk.n > 0 && (write_rest(seal, &merge) || seal->must_write))
+	if (seal->chunk.n > 0 && write_rest(seal))
 	{
 		delete_open(seal);
 		if (seal->chunk.n > 0)
-			write_bucket(seal, merge);
+			write_bucket(seal);
 	}
 	MemoryContextSwitchTo(caller);
 }
