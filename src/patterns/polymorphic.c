@@ -308,7 +308,7 @@ pattern_variant_check(PG_FUNCTION_ARGS)
 	VariantSet *set = operand_compiled(fcinfo, definition, lengthof(definition), compile_variants);
 	JsonbValue	document;
 	VariantOf	variant;
-	uint32		position;
+	uint32		position = 0;
 	const Schema *schema;
 
 	value_from_jsonb(doc, &document);
