@@ -47,6 +47,15 @@ expression_constant(const JsonbValue *value)
 	return expression;
 }
 
+/* A list that was built, as an array that can be read; true. */
+bool
+array_result(const ValueList *list, JsonbValue *result)
+{
+	values_finish(list, result);
+	value_pack(result);
+	return true;
+}
+
 static bool walk_path(const DocPath *path, int step, const JsonbValue *value, JsonbValue *result);
 
 /* A path goes into each element of an array; what is missing leaves no trace. */
@@ -66,9 +75,7 @@ walk_path_array(const DocPath *path, int step, const JsonbValue *array, JsonbVal
 		if (element.type == jbvBinary && walk_path(path, step, &element, &inner))
 			values_append(&list, &inner);
 	}
-	values_finish(&list, result);
-	value_pack(result);
-	return true;
+	return array_result(&list, result);
 }
 
 static bool
@@ -160,9 +167,7 @@ evaluate_array(const Expression *expression, EvaluationContext *context, JsonbVa
 			value.type = jbvNull;
 		values_append(&list, &value);
 	}
-	values_finish(&list, result);
-	value_pack(result);
-	return true;
+	return array_result(&list, result);
 }
 
 static bool

@@ -78,6 +78,7 @@ evaluate(const Expression *expression, EvaluationContext *context, JsonbValue *r
 }
 
 /* expression.c */
+extern bool array_result(const ValueList *list, JsonbValue *result);
 extern Expression *expression_constant(const JsonbValue *value);
 extern Expression *expression_new(const ExpressionOperator *operator);
 extern Expression *expression_compile_within(const JsonbValue *source, const ExpressionScope *scope);

@@ -49,15 +49,24 @@ evaluate_multiply(const Expression *expression, EvaluationContext *context, Json
 	return evaluate_fold(expression, context, result, 1, number_multiply);
 }
 
+/* Both arguments as numbers; false if one is missing or null, when *a is null. */
+static bool
+evaluate_numbers(const Expression *expression, EvaluationContext *context, JsonbValue *a, JsonbValue *b)
+{
+	if (!evaluate_pair(expression, context, a, b))
+		return false;
+	check_number(expression, a);
+	check_number(expression, b);
+	return true;
+}
+
 static bool
 evaluate_subtract(const Expression *expression, EvaluationContext *context, JsonbValue *result)
 {
 	JsonbValue	b;
 
-	if (!evaluate_pair(expression, context, result, &b))
+	if (!evaluate_numbers(expression, context, result, &b))
 		return true;
-	check_number(expression, result);
-	check_number(expression, &b);
 	result->val.numeric = number_subtract(result->val.numeric, b.val.numeric);
 	return true;
 }
@@ -78,10 +87,8 @@ evaluate_divide(const Expression *expression, EvaluationContext *context, JsonbV
 {
 	JsonbValue	b;
 
-	if (!evaluate_pair(expression, context, result, &b))
+	if (!evaluate_numbers(expression, context, result, &b))
 		return true;
-	check_number(expression, result);
-	check_number(expression, &b);
 	check_divisor(expression, result, &b);
 	result->val.numeric = number_divide(result->val.numeric, b.val.numeric);
 	return true;
@@ -138,10 +145,8 @@ evaluate_mod(const Expression *expression, EvaluationContext *context, JsonbValu
 {
 	JsonbValue	b;
 
-	if (!evaluate_pair(expression, context, result, &b))
+	if (!evaluate_numbers(expression, context, result, &b))
 		return true;
-	check_number(expression, result);
-	check_number(expression, &b);
 	check_divisor(expression, result, &b);
 	result->val.numeric = number_remainder(result->val.numeric, b.val.numeric);
 	return true;
@@ -152,10 +157,8 @@ evaluate_pow(const Expression *expression, EvaluationContext *context, JsonbValu
 {
 	JsonbValue	b;
 
-	if (!evaluate_pair(expression, context, result, &b))
+	if (!evaluate_numbers(expression, context, result, &b))
 		return true;
-	check_number(expression, result);
-	check_number(expression, &b);
 	result->val.numeric = number_power(result->val.numeric, b.val.numeric);
 	return true;
 }
@@ -220,10 +223,8 @@ evaluate_atan2(const Expression *expression, EvaluationContext *context, JsonbVa
 {
 	JsonbValue	x;
 
-	if (!evaluate_pair(expression, context, result, &x))
+	if (!evaluate_numbers(expression, context, result, &x))
 		return true;
-	check_number(expression, result);
-	check_number(expression, &x);
 	number_result(expression, atan2(number_to_double(result->val.numeric), number_to_double(x.val.numeric)), result);
 	return true;
 }
@@ -236,10 +237,8 @@ evaluate_log(const Expression *expression, EvaluationContext *context, JsonbValu
 	double		x,
 				b;
 
-	if (!evaluate_pair(expression, context, result, &base))
+	if (!evaluate_numbers(expression, context, result, &base))
 		return true;
-	check_number(expression, result);
-	check_number(expression, &base);
 	x = number_to_double(result->val.numeric);
 	b = number_to_double(base.val.numeric);
 	if (x <= 0)

@@ -11,15 +11,6 @@
 
 #include "expression.h"
 
-/* A list that was built, as an array that can be read. */
-static bool
-array_result(const ValueList *list, JsonbValue *result)
-{
-	values_finish(list, result);
-	value_pack(result);
-	return true;
-}
-
 /* Argument i as an array; false if it is missing or null, when *result is null. */
 static bool
 evaluate_array_argument(const Expression *expression, int i, EvaluationContext *context, JsonbValue *result)
@@ -400,8 +391,7 @@ evaluate_zip(const Expression *expression, EvaluationContext *context, JsonbValu
 				value.type = jbvNull;
 			values_append(&tuple, &value);
 		}
-		values_finish(&tuple, &value);
-		value_pack(&value);
+		array_result(&tuple, &value);
 		values_append(&list, &value);
 	}
 	return array_result(&list, result);

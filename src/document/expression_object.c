@@ -69,9 +69,7 @@ evaluate_object_to_array(const Expression *expression, EvaluationContext *contex
 		pairs_finish(&pairs, &element);
 		values_append(&list, &element);
 	}
-	values_finish(&list, result);
-	value_pack(result);
-	return true;
+	return array_result(&list, result);
 }
 
 /* [{"k": "a", "v": 1}] or [["a", 1]] → {"a": 1} */

@@ -226,9 +226,7 @@ evaluate_split(const Expression *expression, EvaluationContext *context, JsonbVa
 	}
 	string_result(s.val.string.val + from, s.val.string.len - from, &part);
 	values_append(&list, &part);
-	values_finish(&list, result);
-	value_pack(result);
-	return true;
+	return array_result(&list, result);
 }
 
 /* [string, part, from, to]: where the part begins, or -1; arg is not NULL for bytes */

@@ -136,9 +136,7 @@ evaluate_map(const Expression *expression, EvaluationContext *context, JsonbValu
 			value.type = jbvNull;
 		values_append(&list, &value);
 	}
-	values_finish(&list, result);
-	value_pack(result);
-	return true;
+	return array_result(&list, result);
 }
 
 /* The first elements, up to a limit, of which the condition is true. */
@@ -167,9 +165,7 @@ evaluate_filter(const Expression *expression, EvaluationContext *context, JsonbV
 		if (evaluate_bound(expression->args[1], context, &element, true, &value) && value_is_true(&value))
 			values_append(&list, &element);
 	}
-	values_finish(&list, result);
-	value_pack(result);
-	return true;
+	return array_result(&list, result);
 }
 
 /* {"input": ..., arg: ..., "as": name, "limit": ...}; arg is "in" or "cond", the name is "this" if not given */
