@@ -156,9 +156,9 @@ pattern_bson_documents(PG_FUNCTION_ARGS)
 		BsonDocuments *documents;
 
 		funcctx = SRF_FIRSTCALL_INIT();
-		caller = MemoryContextSwitchTo(funcctx->multi_call_memory_ctx);
 		if (PG_ARGISNULL(0))
 			SRF_RETURN_DONE(funcctx);
+		caller = MemoryContextSwitchTo(funcctx->multi_call_memory_ctx);
 		documents = palloc0(sizeof(BsonDocuments));
 		documents_begin(documents, fcinfo, 1, -1, 2, 3);
 		documents->stream = stream_of_bytes(PG_GETARG_BYTEA_P_COPY(0));
@@ -203,9 +203,9 @@ pattern_bson_file(PG_FUNCTION_ARGS)
 		BsonDocuments *documents;
 
 		funcctx = SRF_FIRSTCALL_INIT();
-		caller = MemoryContextSwitchTo(funcctx->multi_call_memory_ctx);
 		if (PG_ARGISNULL(0))
 			SRF_RETURN_DONE(funcctx);
+		caller = MemoryContextSwitchTo(funcctx->multi_call_memory_ctx);
 		if (get_call_result_type(fcinfo, NULL, &funcctx->tuple_desc) != TYPEFUNC_COMPOSITE)
 			elog(ERROR, "return type must be a row type");
 		BlessTupleDesc(funcctx->tuple_desc);
