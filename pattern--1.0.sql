@@ -746,7 +746,7 @@ CREATE FUNCTION upgrade_documents(relation regclass, column_name name, batch_siz
 AS 'MODULE_PATHNAME', 'pattern_upgrade_documents'
 LANGUAGE C;
 COMMENT ON FUNCTION upgrade_documents(regclass, name, integer) IS
-'upgrades at most batch_size documents that are not current and that nobody else has locked, and returns their number: to be called, a transaction each time, until it returns 0. 42704 if the column has no versions, 42501 unless owned';
+'upgrades at most batch_size documents that are older than the current version, and returns their number: to be called, a transaction each time, until it returns 0. Rows that others have locked are skipped, or waited for if there are no others; row security and a disabled trigger make no difference. 42704 if the column has no versions, 42501 unless owned';
 
 CREATE FUNCTION drop_versioning(relation regclass, column_name name, if_exists boolean DEFAULT false) RETURNS boolean
 AS 'MODULE_PATHNAME', 'pattern_drop_versioning'

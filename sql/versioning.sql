@@ -105,6 +105,24 @@ SELECT "the doc" FROM "The people" WHERE id = 60;
 DROP TABLE "The people" CASCADE;
 DROP ROLE versions_app;
 
+-- neither row security nor a trigger that is disabled keeps documents from a batch
+CREATE ROLE versions_owner;
+GRANT CREATE ON SCHEMA public TO versions_owner;
+CREATE TABLE secured (id int, doc jsonb);
+INSERT INTO secured VALUES (1, '{"name": "Ada Lovelace"}'), (2, '{"schema_version": 7}');
+SELECT create_versioning('secured', 'doc', 3, 'upgrade_person(jsonb)');
+ALTER TABLE secured OWNER TO versions_owner;
+ALTER TABLE secured ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY, DISABLE TRIGGER USER;
+SET ROLE versions_owner;
+SELECT count(*) FROM secured;
+SELECT upgrade_documents('secured', 'doc');
+SELECT upgrade_documents('secured', 'doc');
+RESET ROLE;
+SELECT * FROM secured ORDER BY id;
+DROP TABLE secured;
+REVOKE CREATE ON SCHEMA public FROM versions_owner;
+DROP ROLE versions_owner;
+
 -- partitions, of which one has its columns in another order, and is written straight
 CREATE TABLE divided (id int, doc jsonb) PARTITION BY RANGE (id);
 CREATE TABLE division_1 PARTITION OF divided FOR VALUES FROM (0) TO (10);

@@ -5,7 +5,8 @@
  * A batch is a statement that updates rows which nobody else has locked, and its
  * rows stay locked until the caller's transaction ends.  So a call is one batch,
  * and the caller commits between calls; what is left is found again by its
- * version, so that nothing needs to be remembered.
+ * version, so that nothing needs to be remembered.  Only a call that finds no
+ * other rows waits for those that are locked, for they may stay as they are.
  */
 #include "postgres.h"
 
@@ -127,27 +128,54 @@ pattern_create_versioning(PG_FUNCTION_ARGS)
 
 /*
  * Upgrade at most limit documents of a table or a partition; returns their
- * number.  The condition is one that an index on doc_version answers.
+ * number.  The condition is one that an index on doc_version answers.  Rows that
+ * are locked are skipped, or waited for.  The upgrade is written out, so that it
+ * does not depend on the trigger, which may be disabled.
  */
 static uint64
-upgrade_batch(const VersionedColumn *column, Oid relid, const char *schema, int64 limit)
+upgrade_batch(const VersionedColumn *column, Oid relid, const char *schema, int64 limit, bool wait)
 {
+	const Versioning *versioning = &column->versioning;
 	const char *quoted = quote_identifier(column->name);
-	char	   *version = psprintf("%s(%s, %s)", quote_qualified_identifier(schema, "doc_version"), quoted,
-								   quote_literal_cstr(column->versioning.field));
+	const char *field = quote_literal_cstr(versioning->field);
+	char	   *version = psprintf("%s(%s, %s)", quote_qualified_identifier(schema, "doc_version"), quoted, field);
 	char	   *table = relation_quoted_name(relid);
 	uint64		changed;
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	if (SPI_execute(psprintf("UPDATE ONLY %s SET %s = %s WHERE ctid OPERATOR(pg_catalog.=) ANY (ARRAY("
+	if (SPI_execute(psprintf("UPDATE ONLY %s SET %s = %s(%s, %s::pg_catalog.regprocedure, %d, %s) "
+							 "WHERE ctid OPERATOR(pg_catalog.=) ANY (ARRAY("
 							 "SELECT ctid FROM ONLY %s WHERE %s IS NOT NULL AND (%s OPERATOR(pg_catalog.<) %d OR %s IS NULL) "
-							 "LIMIT " INT64_FORMAT " FOR UPDATE SKIP LOCKED))",
-							 table, quoted, quoted, table, quoted, version, column->versioning.current, version, limit),
+							 "LIMIT " INT64_FORMAT " FOR NO KEY UPDATE%s))",
+							 table, quoted, quote_qualified_identifier(schema, "doc_upgrade"), quoted,
+							 quote_literal_cstr(format_procedure_qualified(versioning->upgrade)), versioning->current, field,
+							 table, quoted, version, versioning->current, version, limit, wait ? "" : " SKIP LOCKED"),
 					false, 0) != SPI_OK_UPDATE)
 		elog(ERROR, "SPI_execute failed");
 	changed = SPI_processed;
 	SPI_finish();
+	return changed;
+}
+
+/* The same for the relation and its partitions, as the owner, from whom row security hides nothing. */
+static int64
+upgrade_tables(const VersionedColumn *column, const char *schema, int64 limit, bool wait)
+{
+	OwnerSwitch before;
+	int64		changed = 0;
+	ListCell   *cell;
+
+	owner_enter(relation_owner(column->relid), &before);
+	foreach(cell, find_all_inheritors(column->relid, RowExclusiveLock, NULL))
+	{
+		Oid			relid = lfirst_oid(cell);
+
+		if (get_rel_relkind(relid) == RELKIND_RELATION && changed < limit &&
+			(relid == column->relid || get_rel_relispartition(relid)))
+			changed += upgrade_batch(column, relid, schema, limit - changed, wait);
+	}
+	owner_leave(&before);
 	return changed;
 }
 
@@ -157,9 +185,8 @@ pattern_upgrade_documents(PG_FUNCTION_ARGS)
 {
 	char	   *schema = extension_schema(fcinfo);
 	VersionedColumn column;
-	int64		changed = 0;
+	int64		changed;
 	int32		limit;
-	ListCell   *cell;
 
 	argument_check_given(fcinfo, 2, "batch_size");
 	limit = PG_GETARG_INT32(2);
@@ -167,14 +194,10 @@ pattern_upgrade_documents(PG_FUNCTION_ARGS)
 	open_column(fcinfo, RowExclusiveLock, &column);
 	if (column.trigger == NULL)
 		report_missing(&column, false);
-	foreach(cell, find_all_inheritors(column.relid, RowExclusiveLock, NULL))
-	{
-		Oid			relid = lfirst_oid(cell);
-
-		if (get_rel_relkind(relid) == RELKIND_RELATION && changed < limit &&
-			(relid == column.relid || get_rel_relispartition(relid)))
-			changed += upgrade_batch(&column, relid, schema, limit - changed);
-	}
+	changed = upgrade_tables(&column, schema, limit, false);
+	/* there may be others that are only locked: 0 means that none is left */
+	if (changed == 0)
+		changed = upgrade_tables(&column, schema, limit, true);
 	PG_RETURN_INT64(changed);
 }
 
