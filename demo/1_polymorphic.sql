@@ -90,3 +90,31 @@ ALTER TABLE content ADD CONSTRAINT content_shape CHECK (doc @~ '{
 INSERT INTO content(doc) VALUES ('{"_id": "1", "type": "VIDEO", "title": "A test", "resolutions": ["1080p", "big"]}');
 --> ERROR:  new row for relation "content" violates check constraint "content_shape"
 --> DETAIL:  Failing row contains (1, {"_id": "1", "type": "VIDEO", "title": "A test", "resolutions": ...).
+
+--## Versions of a shape
+
+-- Videos had their length in seconds; from version 2 on it is an object. A function takes a
+-- document from one version to the next.
+CREATE TABLE videos (id int PRIMARY KEY, doc jsonb NOT NULL);
+INSERT INTO videos SELECT n, jsonb_build_object('title', 'No. ' || n, 'duration_seconds', n * 60) FROM generate_series(1, 2500) AS n;
+CREATE FUNCTION upgrade_video(doc jsonb) RETURNS jsonb LANGUAGE sql AS $$
+    SELECT doc - 'duration_seconds' || jsonb_build_object('schema_version', 2,
+        'duration', jsonb_build_object('minutes', (doc->>'duration_seconds')::int / 60))
+$$;
+SELECT create_versioning('videos', 'doc', 2, 'upgrade_video(jsonb)');
+--> t
+
+-- Whatever is written is of the current version, and a view shows all documents as if they were.
+UPDATE videos SET doc = doc <~ '{"$set": {"seen": true}}' WHERE id = 1;
+CREATE VIEW current_videos AS SELECT id, doc_upgrade(doc, 'upgrade_video(jsonb)', 2) AS doc FROM videos;
+SELECT videos.doc, current_videos.doc FROM videos JOIN current_videos USING (id) WHERE id <= 2 ORDER BY id;
+--> {"seen": true, "title": "No. 1", "duration": {"minutes": 1}, "schema_version": 2} | {"seen": true, "title": "No. 1", "duration": {"minutes": 1}, "schema_version": 2}
+--> {"title": "No. 2", "duration_seconds": 120} | {"title": "No. 2", "duration": {"minutes": 2}, "schema_version": 2}
+
+-- The others follow in batches, each in a transaction of its own, until nothing is left.
+SELECT upgrade_documents('videos', 'doc', batch_size => 1000);
+--> 1000
+SELECT upgrade_documents('videos', 'doc', batch_size => 2000);
+--> 1499
+SELECT upgrade_documents('videos', 'doc');
+--> 0
