@@ -180,6 +180,21 @@ CREATE TRIGGER by_hand BEFORE INSERT ON no_key FOR EACH ROW EXECUTE FUNCTION out
 INSERT INTO no_key VALUES (1, '{}');
 DROP TABLE no_key;
 SELECT outlier_overflow();
+-- nor is a function of the same name
+CREATE SCHEMA lookalike;
+CREATE FUNCTION lookalike.outlier_exceeds(id int) RETURNS boolean LANGUAGE sql AS 'SELECT true';
+CREATE FUNCTION lookalike.version_differs(a jsonb, b int, c int, d int) RETURNS boolean LANGUAGE sql AS 'SELECT true';
+CREATE TABLE lookalike.t (id int PRIMARY KEY, doc jsonb);
+CREATE TRIGGER lookalike AFTER INSERT ON lookalike.t FOR EACH ROW WHEN (lookalike.outlier_exceeds(NEW.id)) EXECUTE FUNCTION outlier_overflow();
+CREATE TRIGGER lookalike_version BEFORE INSERT OR UPDATE OF doc ON lookalike.t FOR EACH ROW WHEN (lookalike.version_differs(NEW.doc, 1, 2, 3)) EXECUTE FUNCTION upgrade_document();
+SELECT outlier_push('lookalike.t', 1, '1');
+SELECT upgrade_documents('lookalike.t', 'doc');
+INSERT INTO lookalike.t VALUES (1, '{}');
+DROP TRIGGER lookalike_version ON lookalike.t;
+INSERT INTO lookalike.t VALUES (1, '{}');
+SET client_min_messages = warning;
+DROP SCHEMA lookalike CASCADE;
+RESET client_min_messages;
 
 -- rights: a role that may write the documents needs nothing else, under row security too;
 -- a trigger pointed at a table of somebody else's is refused

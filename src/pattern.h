@@ -299,6 +299,7 @@ extern AttrNumber relation_column(Oid relid, const char *name, Oid type);
 extern char *relation_quoted_name(Oid relid);
 extern List *relation_views(Oid relid);
 extern char *operator_quoted_name(Oid operator);
+extern bool function_is(Oid function, const char *symbol);
 extern char *extension_schema(FunctionCallInfo fcinfo);
 extern char *extension_own_schema(void);
 

@@ -147,10 +147,8 @@ find_trigger(Relation view, bool for_rows)
 	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
 	{
 		Trigger    *trigger = &triggers->triggers[i];
-		char	   *function = get_func_name(trigger->tgfoid);
 
-		if (function != NULL &&
-			strcmp(function, for_rows ? "bucket_table_write" : "bucket_table_flush") == 0 &&
+		if (function_is(trigger->tgfoid, for_rows ? "pattern_bucket_table_write" : "pattern_bucket_table_flush") &&
 			TRIGGER_FOR_ROW(trigger->tgtype) == (for_rows ? TRIGGER_TYPE_ROW : 0))
 			return trigger;
 	}

@@ -365,11 +365,7 @@ is_bucket_table(Oid relid)
 	Relation	view = relation_open(relid, NoLock);
 
 	for (int i = 0; view->trigdesc != NULL && i < view->trigdesc->numtriggers; i++)
-	{
-		char	   *function = get_func_name(view->trigdesc->triggers[i].tgfoid);
-
-		found |= function != NULL && strcmp(function, "bucket_table_write") == 0;
-	}
+		found |= function_is(view->trigdesc->triggers[i].tgfoid, "pattern_bucket_table_write");
 	relation_close(view, NoLock);
 	return found;
 }

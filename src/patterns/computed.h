@@ -222,7 +222,7 @@ extern Oid	parent_key_index(Relation parent, AttrNumber key_column);
 extern Trigger *parent_trigger(Relation parent, Oid view);
 extern Trigger *definition_trigger(Relation base, Oid view, Oid parent);
 extern int	flush_targets(const Trigger *trigger);
-extern bool is_our_trigger(const Trigger *trigger, const char *function);
+extern bool is_our_trigger(const Trigger *trigger, const char *symbol);
 extern void definition_check(const Definition *definition);
 
 /*

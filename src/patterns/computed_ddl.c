@@ -162,7 +162,7 @@ is_row_trigger(const Trigger *trigger, Oid view, Oid parent)
 	Const	   *first,
 			   *second;
 
-	if (!is_our_trigger(trigger, "computed_row") || trigger->tgqual == NULL)
+	if (!is_our_trigger(trigger, "pattern_computed_row") || trigger->tgqual == NULL)
 		return false;
 	call = stringToNode(trigger->tgqual);
 	if (!IsA(call, FuncExpr) || list_length(call->args) < 3)
@@ -184,7 +184,7 @@ drop_triggers(Oid relid, Oid view, Oid parent)
 	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
 	{
 		Trigger    *trigger = &triggers->triggers[i];
-		bool		is_flush = is_our_trigger(trigger, "computed_flush") && trigger->tgqual != NULL;
+		bool		is_flush = is_our_trigger(trigger, "pattern_computed_flush") && trigger->tgqual != NULL;
 
 		if (trigger->tgisclone)
 			continue;
@@ -224,7 +224,7 @@ parent_views(Oid parent)
 	{
 		Trigger    *trigger = &triggers->triggers[i];
 
-		if (is_our_trigger(trigger, "computed_parent") && trigger->tgqual != NULL && !trigger->tgisclone)
+		if (is_our_trigger(trigger, "pattern_computed_parent") && trigger->tgqual != NULL && !trigger->tgisclone)
 			result = lappend_oid(result, linitial_oid(trigger_targets(trigger, 1)));
 	}
 	table_close(relation, AccessShareLock);

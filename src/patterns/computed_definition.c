@@ -113,13 +113,11 @@ cache_create(void)
 	RegisterXactCallback(free_retired, NULL);
 }
 
-/* Does a trigger call one of our functions? */
+/* Does a trigger call our function behind this C symbol? */
 bool
-is_our_trigger(const Trigger *trigger, const char *function)
+is_our_trigger(const Trigger *trigger, const char *symbol)
 {
-	char	   *name = trigger->tgisinternal ? NULL : get_func_name(trigger->tgfoid);
-
-	return name != NULL && strcmp(name, function) == 0;
+	return !trigger->tgisinternal && function_is(trigger->tgfoid, symbol);
 }
 
 /* How many relations a trigger of ours on a base table names: view, parent, and perhaps a queue. */
@@ -139,7 +137,7 @@ definition_trigger(Relation base, Oid view, Oid parent)
 	{
 		Trigger    *trigger = &triggers->triggers[i];
 
-		if (is_our_trigger(trigger, "computed_flush") && trigger->tgqual != NULL)
+		if (is_our_trigger(trigger, "pattern_computed_flush") && trigger->tgqual != NULL)
 		{
 			List	   *targets = trigger_targets(trigger, flush_targets(trigger));
 
@@ -160,7 +158,7 @@ parent_trigger(Relation parent, Oid view)
 	{
 		Trigger    *trigger = &triggers->triggers[i];
 
-		if (is_our_trigger(trigger, "computed_parent") && trigger->tgqual != NULL &&
+		if (is_our_trigger(trigger, "pattern_computed_parent") && trigger->tgqual != NULL &&
 			linitial_oid(trigger_targets(trigger, 1)) == view)
 			return trigger;
 	}
@@ -278,7 +276,7 @@ prepare_parent(Definition *definition, Relation parent)
 		Trigger    *trigger = &triggers->triggers[i];
 
 		/* the key of the parent stays as it is, and with it what refers to it */
-		if (!TRIGGER_FOR_UPDATE(trigger->tgtype) || is_our_trigger(trigger, "computed_parent") ||
+		if (!TRIGGER_FOR_UPDATE(trigger->tgtype) || is_our_trigger(trigger, "pattern_computed_parent") ||
 			RI_FKey_trigger_type(trigger->tgfoid) == RI_TRIGGER_PK)
 			continue;
 		if (!TRIGGER_FOR_ROW(trigger->tgtype) || TRIGGER_FOR_BEFORE(trigger->tgtype) ||

@@ -80,16 +80,13 @@ static bool
 find_call(Node *node, void *context)
 {
 	FuncExpr  **call = context;
-	char	   *name;
 
 	if (node == NULL)
 		return false;
-	if (!IsA(node, FuncExpr))
+	if (!IsA(node, FuncExpr) || !function_is(((FuncExpr *) node)->funcid, "pattern_outlier_exceeds"))
 		return expression_tree_walker(node, find_call, context);
-	name = get_func_name(((FuncExpr *) node)->funcid);
-	if (name != NULL && strcmp(name, "outlier_exceeds") == 0)
-		*call = (FuncExpr *) node;
-	return *call != NULL;
+	*call = (FuncExpr *) node;
+	return true;
 }
 
 /* A constant argument of the call. */

@@ -76,12 +76,7 @@ node_is_text_at(const Node *node, AttrNumber number, char **field)
 static bool
 is_mark(const Node *node)
 {
-	char	   *name;
-
-	if (!IsA(node, FuncExpr))
-		return false;
-	name = get_func_name(((const FuncExpr *) node)->funcid);
-	return name != NULL && strcmp(name, "pattern_target") == 0;
+	return IsA(node, FuncExpr) && function_is(((const FuncExpr *) node)->funcid, "pattern_target");
 }
 
 /* The variant that a view of ours shows; NULL if it is another view. */

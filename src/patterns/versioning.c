@@ -234,12 +234,8 @@ bool
 versioning_from_trigger(const Trigger *trigger, Versioning *result)
 {
 	const FuncExpr *call = trigger->tgqual != NULL ? stringToNode(trigger->tgqual) : NULL;
-	char	   *name;
 
-	if (call == NULL || !IsA(call, FuncExpr) || list_length(call->args) != 4)
-		return false;
-	name = get_func_name(call->funcid);
-	if (name == NULL || strcmp(name, "version_differs") != 0)
+	if (call == NULL || !IsA(call, FuncExpr) || !function_is(call->funcid, "pattern_version_differs"))
 		return false;
 	for (int i = 1; i < 4; i++)
 		if (!IsA(list_nth(call->args, i), Const) || ((const Const *) list_nth(call->args, i))->constisnull)

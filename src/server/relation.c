@@ -14,7 +14,9 @@
 #include "access/stratnum.h"
 #include "access/table.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_language.h"
 #include "catalog/pg_operator.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_extension.h"
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
@@ -132,6 +134,25 @@ operator_quoted_name(Oid operator)
 	name = psprintf("OPERATOR(%s.%s)", quote_identifier(get_namespace_name(form->oprnamespace)), NameStr(form->oprname));
 	ReleaseSysCache(tuple);
 	return name;
+}
+
+/*
+ * Is it the function of the extension that stands behind this C symbol?  A name
+ * alone is nobody's, but C functions are made by superusers only.
+ */
+bool
+function_is(Oid function, const char *symbol)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(function));
+	bool		is_null;
+	bool		found;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	found = ((Form_pg_proc) GETSTRUCT(tuple))->prolang == ClanguageId &&
+		strcmp(TextDatumGetCString(SysCacheGetAttr(PROCOID, tuple, Anum_pg_proc_prosrc, &is_null)), symbol) == 0;
+	ReleaseSysCache(tuple);
+	return found;
 }
 
 /* The schema of the extension, which is that of the function called; palloc'd. */

@@ -47,16 +47,12 @@ trigger_data(FunctionCallInfo fcinfo)
 	return (TriggerData *) fcinfo->context;
 }
 
-/* Is it a call of pattern_target, of any schema that the extension was ever in? */
+/* Is it a call of pattern_target? */
 static bool
 is_target_call(const Node *node)
 {
-	char	   *name;
-
-	if (!IsA(node, FuncExpr) || !((const FuncExpr *) node)->funcvariadic)
-		return false;
-	name = get_func_name(((const FuncExpr *) node)->funcid);
-	return name != NULL && strcmp(name, "pattern_target") == 0;
+	return IsA(node, FuncExpr) && ((const FuncExpr *) node)->funcvariadic &&
+		function_is(((const FuncExpr *) node)->funcid, "pattern_target");
 }
 
 /* Collect the relations in calls of pattern_target; an expression_tree_walker. */
