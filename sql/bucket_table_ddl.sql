@@ -106,6 +106,25 @@ SELECT count(*) FROM bucket_range('readings', '2', '2026-09-02 00:50Z', '2026-09
 SELECT sum(count) FROM documents WHERE meta = '2';
 SELECT drop_buckets('readings', '2026-09-02 02:00Z');
 SELECT sum(count) FROM documents WHERE meta = '2';
+-- a schema's new name, while another schema takes the old one, with the same names in it
+ALTER TABLE "the buckets" SET SCHEMA bucket_elsewhere;
+INSERT INTO readings(doc) SELECT jsonb_build_object('s', 4, 't', timestamp '2026-09-02 12:00' + i * interval '1 minute', 'v', i) FROM generate_series(1, 20) i;
+SELECT seal_buckets('readings', 'infinity') > 0;
+DELETE FROM readings WHERE meta = '4' AND doc->'v' = '1';
+ALTER SCHEMA bucket_elsewhere RENAME TO bucket_moved;
+CREATE SCHEMA bucket_elsewhere;
+CREATE TABLE bucket_elsewhere.landing (LIKE bucket_moved.landing INCLUDING ALL);
+CREATE TABLE bucket_elsewhere."the buckets" (LIKE bucket_moved."the buckets" INCLUDING ALL);
+INSERT INTO readings(doc) SELECT jsonb_build_object('s', 4, 't', timestamp '2026-09-02 12:00' + i * interval '1 minute', 'v', i) FROM generate_series(21, 40) i;
+SELECT seal_buckets('readings', 'infinity') > 0;
+DELETE FROM readings WHERE meta = '4' AND doc->'v' = '2';
+SELECT sum(count), (SELECT count(*) FROM bucket_elsewhere.landing) + (SELECT count(*) FROM bucket_elsewhere."the buckets") AS elsewhere
+FROM documents WHERE meta = '4';
+DELETE FROM readings WHERE meta = '4';
+DROP TABLE bucket_elsewhere.landing, bucket_elsewhere."the buckets";
+DROP SCHEMA bucket_elsewhere;
+ALTER SCHEMA bucket_moved RENAME TO bucket_elsewhere;
+ALTER TABLE bucket_elsewhere."the buckets" SET SCHEMA bucket_ddl;
 -- what is needed is not dropped without
 DROP TABLE bucket_elsewhere.landing;
 ALTER TABLE "the buckets" DROP COLUMN summary;

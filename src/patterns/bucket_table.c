@@ -32,6 +32,7 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
+#include "utils/syscache.h"
 
 #include "bucket_table.h"
 
@@ -71,6 +72,13 @@ forget_table(Datum arg, Oid relid)
 			known->valid = false;
 }
 
+/* A name in the statements changed that is of no relation. */
+static void
+forget_names(Datum arg, int cacheid, uint32 hash)
+{
+	forget_table(arg, InvalidOid);
+}
+
 static void
 free_retired(XactEvent event, void *arg)
 {
@@ -95,6 +103,10 @@ known_tables_create(void)
 	control.hcxt = CacheMemoryContext;
 	known_tables = hash_create("bucket tables", 16, &control, HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	CacheRegisterRelcacheCallback(forget_table, (Datum) 0);
+	/* a schema's new name is no change of what is in it */
+	CacheRegisterSyscacheCallback(NAMESPACEOID, forget_names, (Datum) 0);
+	/* and who may write what is found out once */
+	CacheRegisterSyscacheCallback(AUTHMEMROLEMEM, forget_names, (Datum) 0);
 	RegisterXactCallback(free_retired, NULL);
 }
 

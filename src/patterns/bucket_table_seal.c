@@ -437,7 +437,7 @@ seal_one(BucketTable *table, BucketGroup *group, SealExtent extent, uint32 expec
 	{
 		group_keys(&seal, keys);
 		seal_scan(&seal, keys, 2);
-			if (begin_group(&seal, extent))
+		if (begin_group(&seal, extent))
 		{
 			Readings	rest = {0};
 

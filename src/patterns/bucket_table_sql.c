@@ -4,8 +4,8 @@
  *
  * Buckets are few: they are written by prepared statements.  Only the readings
  * in the open table are written directly.  Names are those of today; a renamed
- * column or table makes the session forget what it knows of the bucket table,
- * its statements included.
+ * column, table or schema makes the session forget what it knows of the bucket
+ * table, its statements included.
  */
 #include "postgres.h"
 
