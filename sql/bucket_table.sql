@@ -76,6 +76,13 @@ INSERT INTO weather(doc) VALUES ('{"sensor_id": "S1", "timestamp": null}');
 INSERT INTO weather(doc) SELECT jsonb_build_object('sensor_id', repeat('x', 3000), 'timestamp', '2026-09-02T10:00:01Z');
 UPDATE weather SET doc = doc - 'timestamp';
 TRUNCATE weather;
+COPY weather TO stdout;
+-- ON CONFLICT is not for views: refused, or without effect
+BEGIN;
+INSERT INTO weather(doc) VALUES ('{"sensor_id": "S5", "timestamp": "2026-09-02T10:00Z"}'), ('{"sensor_id": "S5", "timestamp": "2026-09-02T10:00Z"}') ON CONFLICT DO NOTHING;
+SELECT count(*) FROM weather WHERE meta = '"S5"';
+INSERT INTO weather(doc) VALUES ('{"sensor_id": "S5", "timestamp": "2026-09-02T10:00Z"}') ON CONFLICT (meta, at) DO NOTHING;
+ROLLBACK;
 \set VERBOSITY sqlstate
 INSERT INTO weather(doc) VALUES (NULL);
 INSERT INTO weather(doc) VALUES ('{"sensor_id": "S1"}');
