@@ -265,7 +265,7 @@ extern bool state_add(const StateSpec *spec, StateDelta *delta, Datum value, boo
 extern void states_merge(const ViewDefinition *view, StateDelta *into, const StateDelta *from);
 extern bool delta_is_nothing(const ViewDefinition *view, const StateDelta *delta);
 extern bool group_apply(const Definition *definition, const JsonbValue *doc,
-						const StateDelta *delta, GroupResult *result);
+						const StateDelta *delta, GroupResult *stored, GroupResult *result);
 
 /*
  * computed_store.c
@@ -277,6 +277,8 @@ extern bool group_read(const Definition *definition, const JsonbValue *doc, Grou
 extern bool field_agrees(const FieldSpec *field, const JsonbValue *a, const JsonbValue *b);
 extern bool hidden_agrees(const ViewDefinition *view, const JsonbValue *a, const JsonbValue *b);
 extern bool group_agrees(const Definition *definition, const JsonbValue *doc, const GroupResult *result);
+extern bool group_patch(const ViewDefinition *view, const GroupResult *stored, const GroupResult *result,
+						bool *changed);
 extern Jsonb *group_store(const Definition *definition, Jsonb *doc, const GroupResult *result);
 
 /*

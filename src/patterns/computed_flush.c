@@ -140,19 +140,21 @@ group_recompute(Definition *definition, Datum key, bool isnull, GroupResult *res
 }
 
 /*
- * The document after one definition's changes.  *again is set if the row is
- * another by now.
+ * The document after one definition's changes, which may be written into it.
+ * *again is set if the row is another by now.
  */
 static Jsonb *
-apply_delta(Writer *writer, ParentGroup *group, int i, Jsonb *doc, bool *again)
+apply_delta(Writer *writer, ParentGroup *group, int i, Jsonb *doc, bool *changed, bool *again)
 {
 	Definition *definition = group->definitions[i];
 	const Delta *delta = group->deltas[i];
-	GroupResult result;
+	GroupResult stored,
+				result;
 	JsonbValue	root;
+	Jsonb	   *written;
 
 	value_from_jsonb(doc, &root);
-	if (delta->recompute || !group_apply(definition, &root, delta->states, &result))
+	if (delta->recompute || !group_apply(definition, &root, delta->states, &stored, &result))
 	{
 		if (!writer_lock(writer))
 		{
@@ -161,7 +163,11 @@ apply_delta(Writer *writer, ParentGroup *group, int i, Jsonb *doc, bool *again)
 		}
 		group_recompute(definition, group->key, false, &result);
 	}
-	return group_store(definition, doc, &result);
+	else if (group_patch(&definition->view, &stored, &result, changed))
+		return doc;
+	written = group_store(definition, doc, &result);
+	*changed |= written != doc;
+	return written;
 }
 
 /* Apply to a parent that was found; false if it has to be found anew. */
@@ -169,14 +175,15 @@ static bool
 apply_group(Writer *writer, ParentGroup *group)
 {
 	Jsonb	   *doc = writer->doc;
+	bool		changed = false;
 	bool		again = false;
 
 	for (int i = 0; i < group->n && !again; i++)
-		doc = apply_delta(writer, group, i, doc, &again);
+		doc = apply_delta(writer, group, i, doc, &changed, &again);
 	if (again)
 		return false;
 	/* that nothing changes is true of this version of the row only */
-	if (doc == writer->doc)
+	if (!changed)
 		return writer_lock(writer);
 	return writer_update(writer, group->key, doc);
 }

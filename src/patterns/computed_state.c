@@ -529,21 +529,20 @@ hidden_write(const StateSpec *spec, const State *state, JsonbValue *numbers)
 }
 
 /*
- * The group of a document after a delta.  False if it must be computed from its
- * rows.
+ * The group of a document, and what it is after a delta.  False if it must be
+ * computed from its rows.
  */
 bool
 group_apply(const Definition *definition, const JsonbValue *doc, const StateDelta *delta,
-			GroupResult *result)
+			GroupResult *stored, GroupResult *result)
 {
 	const ViewDefinition *view = &definition->view;
-	GroupResult old;
 	State	   *states = palloc0(view->nstates * sizeof(State));
 	Datum	   *values = palloc0(view->naggregates * sizeof(Datum));
 	bool	   *nulls = palloc(view->naggregates * sizeof(bool));
 	JsonbValue *numbers = palloc(Max(view->nnumbers, 1) * sizeof(JsonbValue));
 
-	if (!view->incremental || !group_read(definition, doc, &old))
+	if (!view->incremental || !group_read(definition, doc, stored))
 		return false;
 	for (int i = 0; i < view->nstates; i++)
 	{
@@ -551,11 +550,11 @@ group_apply(const Definition *definition, const JsonbValue *doc, const StateDelt
 		bool		known;
 
 		if (spec->slot >= 0)
-			known = apply_number(spec, &old.hidden, &delta[i], &states[i]);
+			known = apply_number(spec, &stored->hidden, &delta[i], &states[i]);
 		else if (spec->kind == STATE_SUBSET)
-			known = apply_subset(spec, &old.fields[spec->field], &delta[i], &states[i]);
+			known = apply_subset(spec, &stored->fields[spec->field], &delta[i], &states[i]);
 		else
-			known = apply_extreme(spec, &old.fields[spec->field], &delta[i], &states[i]);
+			known = apply_extreme(spec, &stored->fields[spec->field], &delta[i], &states[i]);
 		if (!known)
 			return false;
 		hidden_write(spec, &states[i], numbers);

@@ -5,7 +5,8 @@
  * The fields stand at the definition's path, and beside them the hidden field
  * with the numbers that they do not show, {"_computed": {"first field": [...]}}.
  * A document is spliced: what is not a field of ours is copied as bytes, and a
- * document whose fields are what they should be is not written at all.
+ * document whose fields are what they should be is not written at all.  Values
+ * that keep their length are written over.
  */
 #include "postgres.h"
 
@@ -160,6 +161,73 @@ group_store(const Definition *definition, Jsonb *doc, const GroupResult *result)
 		}
 	}
 	return changed ? splice_apply(splice) : doc;
+}
+
+/* The bytes that a document has for a value; NULL if it is said by its entry alone. */
+static char *
+value_bytes(const JsonbValue *value, Size *len)
+{
+	switch (value->type)
+	{
+		case jbvString:
+			*len = value->val.string.len;
+			return value->val.string.val;
+		case jbvNumeric:
+			*len = VARSIZE_ANY(value->val.numeric);
+			return (char *) value->val.numeric;
+		case jbvBinary:
+			*len = value->val.binary.len;
+			return (char *) value->val.binary.data;
+		default:
+			return NULL;
+	}
+}
+
+/* Can a value be written over the one that stands in a document? */
+static bool
+can_patch(const JsonbValue *stored, const JsonbValue *value)
+{
+	Size		stored_len,
+				len;
+
+	if (stored->type != value->type)
+		return false;
+	if (value_bytes(stored, &stored_len) == NULL)
+		return value_equal(stored, value);
+	return value_bytes(value, &len) != NULL && len == stored_len;
+}
+
+/* Do so; were they different? */
+static bool
+patch_value(const JsonbValue *stored, const JsonbValue *value)
+{
+	Size		len;
+	char	   *to = value_bytes(stored, &len);
+	const char *from = value_bytes(value, &len);
+
+	if (to == NULL || memcmp(to, from, len) == 0)
+		return false;
+	memcpy(to, from, len);
+	return true;
+}
+
+/*
+ * Write a group over the one that was read from a document, if all its values
+ * are as long as those there; false if not, and nothing is written.  Most rows
+ * change a count by one and a sum by little.
+ */
+bool
+group_patch(const ViewDefinition *view, const GroupResult *stored, const GroupResult *result, bool *changed)
+{
+	if (!can_patch(&stored->hidden, &result->hidden))
+		return false;
+	for (int i = 0; i < view->nfields; i++)
+		if (!can_patch(&stored->fields[i], &result->fields[i]))
+			return false;
+	*changed |= patch_value(&stored->hidden, &result->hidden);
+	for (int i = 0; i < view->nfields; i++)
+		*changed |= patch_value(&stored->fields[i], &result->fields[i]);
+	return true;
 }
 
 /*
