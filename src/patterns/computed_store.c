@@ -183,51 +183,40 @@ value_bytes(const JsonbValue *value, Size *len)
 	}
 }
 
-/* Can a value be written over the one that stands in a document? */
+/* Write a value over the one that stands in a document, if it is as long; false if it is not. */
 static bool
-can_patch(const JsonbValue *stored, const JsonbValue *value)
+patch_value(const JsonbValue *stored, const JsonbValue *value, bool *changed)
 {
-	Size		stored_len,
-				len;
-
-	if (stored->type != value->type)
-		return false;
-	if (value_bytes(stored, &stored_len) == NULL)
-		return value_equal(stored, value);
-	return value_bytes(value, &len) != NULL && len == stored_len;
-}
-
-/* Do so; were they different? */
-static bool
-patch_value(const JsonbValue *stored, const JsonbValue *value)
-{
-	Size		len;
-	char	   *to = value_bytes(stored, &len);
+	Size		stored_len = 0;
+	Size		len = 0;
+	char	   *to = value_bytes(stored, &stored_len);
 	const char *from = value_bytes(value, &len);
 
-	if (to == NULL || memcmp(to, from, len) == 0)
+	if (stored->type != value->type || stored_len != len)
 		return false;
-	memcpy(to, from, len);
+	if (to == NULL)
+		return value_equal(stored, value);
+	if (memcmp(to, from, len) != 0)
+	{
+		memcpy(to, from, len);
+		*changed = true;
+	}
 	return true;
 }
 
 /*
- * Write a group over the one that was read from a document, if all its values
- * are as long as those there; false if not, and nothing is written.  Most rows
- * change a count by one and a sum by little.
+ * Write a group over the one that was read from a document, as far as values are
+ * as long as those there; false if there are others, which are left to
+ * group_store.  Most rows change a count by one and a sum by little.
  */
 bool
 group_patch(const ViewDefinition *view, const GroupResult *stored, const GroupResult *result, bool *changed)
 {
-	if (!can_patch(&stored->hidden, &result->hidden))
-		return false;
+	bool		all = patch_value(&stored->hidden, &result->hidden, changed);
+
 	for (int i = 0; i < view->nfields; i++)
-		if (!can_patch(&stored->fields[i], &result->fields[i]))
-			return false;
-	*changed |= patch_value(&stored->hidden, &result->hidden);
-	for (int i = 0; i < view->nfields; i++)
-		*changed |= patch_value(&stored->fields[i], &result->fields[i]);
-	return true;
+		all &= patch_value(&stored->fields[i], &result->fields[i], changed);
+	return all;
 }
 
 /*
