@@ -311,6 +311,14 @@ INSERT INTO reviews (product, points) VALUES (1, 100);
 SELECT doc -> 'n' = to_jsonb((SELECT n FROM marks WHERE product = 1)) AS maintained FROM products WHERE id = 1;
 SELECT create_computed('products', 'doc', 'marks', 'product', mode => 'queued');
 INSERT INTO reviews (product, points) VALUES (1, 100);
+-- the queue is a table: what is added to it is seen to
+ALTER TABLE products_marks_queue ADD at timestamptz NOT NULL DEFAULT now();
+CREATE INDEX ON products_marks_queue (key);
+INSERT INTO reviews (product, points) VALUES (2, 100);
+SET enable_seqscan = off;
+SELECT key, at IS NOT NULL AS has_time FROM products_marks_queue WHERE key = 2;
+RESET enable_seqscan;
+SELECT refresh_computed('products', 'marks');
 SELECT drop_computed('products', 'marks');
 SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' ORDER BY 1;
 

@@ -13,7 +13,10 @@
  */
 #include "postgres.h"
 
+#include "access/table.h"
+#include "access/tableam.h"
 #include "access/xact.h"
+#include "catalog/pg_class.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
@@ -31,12 +34,37 @@ struct QueuedKeys
 	Datum	   *keys;
 };
 
-/* A key, or all of them, is touched by this transaction. */
-void
-queue_append(Definition *definition, Datum key, bool all)
+/*
+ * Is the queue as it was made?  Then there is nothing that an INSERT does but to
+ * put a row into the heap.
+ */
+static bool
+is_plain(Relation queue, Oid key_type)
+{
+	TupleDesc	desc = RelationGetDescr(queue);
+
+	return queue->rd_rel->relkind == RELKIND_RELATION && !queue->rd_rel->relispartition &&
+		!queue->rd_rel->relhasindex && queue->trigdesc == NULL && queue->rd_rules == NULL &&
+		desc->constr == NULL && desc->natts == 1 && TupleDescAttr(desc, 0)->atttypid == key_type;
+}
+
+static void
+append_directly(Relation queue, Datum key, bool isnull)
+{
+	TupleTableSlot *slot = MakeSingleTupleTableSlot(RelationGetDescr(queue), &TTSOpsVirtual);
+
+	slot->tts_values[0] = key;
+	slot->tts_isnull[0] = isnull;
+	ExecStoreVirtualTuple(slot);
+	simple_table_tuple_insert(queue, slot);
+	ExecDropSingleTupleTableSlot(slot);
+}
+
+static void
+append_by_query(Definition *definition, Datum key, bool isnull)
 {
 	OwnerSwitch before;
-	char		null = all ? 'n' : ' ';
+	char		null = isnull ? 'n' : ' ';
 
 	owner_enter(definition->parent_owner, &before);
 	SPI_connect();
@@ -52,6 +80,19 @@ queue_append(Definition *definition, Datum key, bool all)
 		elog(ERROR, "could not append to a queue");
 	SPI_finish();
 	owner_leave(&before);
+}
+
+/* A key, or all of them, is touched by this transaction. */
+void
+queue_append(Definition *definition, Datum key, bool all)
+{
+	Relation	queue = table_open(definition->queue, RowExclusiveLock);
+
+	if (is_plain(queue, definition->view.key_type))
+		append_directly(queue, key, all);
+	else
+		append_by_query(definition, key, all);
+	table_close(queue, NoLock);
 }
 
 /* The keys in SPI's result, each once, in the current memory context. */
