@@ -248,13 +248,14 @@ complains("BEGIN READ ONLY; SELECT load_bson('plain', 'doc', '$files/good.bson')
 	$z->print("\0" x 1_000_000) for 1 .. 200;
 	$z->close;
 	foreach my $query ("SELECT count(*) FROM (SELECT bson_file('$files/large.bson.gz')) f", "SELECT load_bson('many', 'doc', '$files/large.bson.gz')",
-		"SELECT count(*) FROM bson_file('$files/large.bson.gz', on_error => 'report')", "SELECT count(*) FROM generate_series(1, 100), LATERAL (SELECT bson_file('$files/zeros.bson.gz', on_error => 'report')) f")
+		"SELECT count(*) FROM bson_file('$files/large.bson.gz', on_error => 'report')", "SELECT count(*) FROM generate_series(1, 300), LATERAL (SELECT bson_file('$files/zeros.bson.gz', on_error => 'report')) f")
 	{
 		my $start = time;
 		my ($status, $output, $complaint) = $node->psql('postgres', "\\set VERBOSITY sqlstate\nSET statement_timeout = 150;\n$query");
 
 		like($complaint, qr/57014/, "cancelled: $query");
-		cmp_ok(time - $start, '<', 1.5, 'at once');
+		# the last one takes minutes if it is let
+		cmp_ok(time - $start, '<', 20, 'at once');
 	}
 	answers('SELECT count(*) FROM many', 0, 'nothing is left of a load that was cancelled');
 }
