@@ -62,11 +62,14 @@ prepare(Definition *definition, bool many)
 {
 	SPIPlanPtr *plan = many ? &definition->many_plan : &definition->one_plan;
 	Oid			type = many ? get_array_type(definition->view.key_type) : definition->view.key_type;
+	int			options = 0;
 
 	if (*plan != NULL)
 		return;
-	*plan = SPI_prepare_cursor(computed_sql(&definition->view, many), 1, &type,
-							   many ? CURSOR_OPT_CUSTOM_PLAN : 0);
+	/* workers do not have the settings of environment_enter */
+	if (many)
+		options = CURSOR_OPT_CUSTOM_PLAN | (definition->view.environment ? 0 : CURSOR_OPT_PARALLEL_OK);
+	*plan = SPI_prepare_cursor(computed_sql(&definition->view, many), 1, &type, options);
 	if (*plan == NULL)
 		elog(ERROR, "SPI_prepare returned %s", SPI_result_code_string(SPI_result));
 	SPI_keepplan(*plan);

@@ -6,7 +6,8 @@
  * stored and what the rows make are read under one snapshot, so that other
  * transactions may write meanwhile.  refresh then locks those parents that are
  * not right, computes them again under the latest snapshot, and writes them: it
- * blocks nobody for a parent that is right.
+ * blocks nobody for a parent that is right.  Of a batch in which nothing seems to
+ * be right it locks all at once.
  */
 #include "postgres.h"
 
@@ -28,6 +29,8 @@
 #include "computed.h"
 
 #define BATCH 10000
+/* So few parents are all looked at. */
+#define FEW 1000
 
 PG_FUNCTION_INFO_V1(pattern_refresh_computed);
 PG_FUNCTION_INFO_V1(pattern_verify_computed);
@@ -212,17 +215,33 @@ document_agrees(const Batch *batch, const Jsonb *doc, const GroupResult *group)
 	return group_agrees(batch->definition, &root, group);
 }
 
-/* Is the definition not filled in yet, as far as the first parent tells? */
+/*
+ * Are all parents of the batch wrong, as far as a few tell?  Then they need not be
+ * looked at before they are locked, and are computed but once.
+ */
 static bool
-batch_is_new(Batch *batch, Writer *writer)
+batch_looks_wrong(Batch *batch, Writer *writer)
 {
-	GroupResult stored;
-	JsonbValue	root;
+	const int	probes[] = {0, batch->nkeys - 1, batch->nkeys / 2};
 
-	if (!writer_find(writer, batch->keys[0]))
-		return false;
-	value_from_jsonb(writer->doc, &root);
-	return !group_read(batch->definition, &root, &stored);
+	for (int i = 0; i < lengthof(probes); i++)
+	{
+		Datum		key = batch->keys[probes[i]];
+		GroupResult group;
+		JsonbValue	root;
+
+		if (!writer_find(writer, key))
+			return false;
+		value_from_jsonb(writer->doc, &root);
+		if (!group_read(batch->definition, &root, &group))
+			return true;		/* not filled in yet */
+		if (batch->nkeys < FEW)
+			return false;
+		group_recompute(batch->definition, key, false, &group);
+		if (document_agrees(batch, writer->doc, &group))
+			return false;
+	}
+	return true;
 }
 
 /* The keys of the batch whose parents are not right come to its front; returns how many. */
@@ -236,7 +255,7 @@ batch_find_wrong(Batch *batch, Writer *writer)
 	Snapshot	snapshot = RegisterSnapshot(GetLatestSnapshot());
 
 	writer_renew(writer, snapshot);
-	if (batch_is_new(batch, writer))
+	if (batch_looks_wrong(batch, writer))
 		nwrong = batch->nkeys;
 	else
 	{
