@@ -64,6 +64,10 @@ SELECT jsonb_build_object('review_id', i, 'author', 'user' || i % 1000, 'stars',
 	'date', to_char(timestamp '2026-01-01' + minutes * interval '1 minute', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
 	'text', 'This is review text number ' || i || ' with some words about the product that run on a little') $$;
 CREATE TABLE bench_subset.product (id int PRIMARY KEY, doc jsonb NOT NULL);
+-- what is pushed, as an application would send it
+CREATE TABLE bench_subset.incoming (i int PRIMARY KEY, review jsonb NOT NULL);
+INSERT INTO bench_subset.incoming SELECT i, bench_subset.review(i, (i::bigint * 7919 % 500000)::int) FROM generate_series(1, 100000) i;
+VACUUM ANALYZE bench_subset.incoming;
 -- products with reviews in a table, and their ten latest in the document
 CREATE TABLE bench_subset.followed (id int PRIMARY KEY, doc jsonb NOT NULL);
 INSERT INTO bench_subset.followed SELECT p, jsonb_build_object('name', 'Product ' || p, 'price', 9.99) FROM generate_series(1, 10000) p;
@@ -91,15 +95,16 @@ renew()
 }
 
 random='\set p random(1, 10000)
-\set i random(1, 1000000)
+\set i random(1, 100000)
 \set d random(1, 500000)'
+review='(SELECT review FROM bench_subset.incoming WHERE i = :i)'
 script push <<< "$random
-UPDATE bench_subset.product SET doc = subset_push(doc, '{recent_reviews}', bench_subset.review(:i::int, :d::int), 10, 'date desc') WHERE id = :p;"
+UPDATE bench_subset.product SET doc = subset_push(doc, '{recent_reviews}', $review, 10, 'date desc') WHERE id = :p;"
 script plain <<< "$random
 UPDATE bench_subset.product SET doc = jsonb_set(doc, '{recent_reviews}', (SELECT jsonb_agg(e ORDER BY e ->> 'date' DESC) FROM
-	(SELECT e FROM jsonb_array_elements((doc -> 'recent_reviews') || bench_subset.review(:i::int, :d::int)) e ORDER BY e ->> 'date' DESC LIMIT 10) s)) WHERE id = :p;"
+	(SELECT e FROM jsonb_array_elements((doc -> 'recent_reviews') || $review) e ORDER BY e ->> 'date' DESC LIMIT 10) s)) WHERE id = :p;"
 script set <<< "$random
-UPDATE bench_subset.product SET doc = jsonb_set(doc, '{recent_reviews,0}', bench_subset.review(:i::int, :d::int)) WHERE id = :p;"
+UPDATE bench_subset.product SET doc = jsonb_set(doc, '{recent_reviews,0}', $review) WHERE id = :p;"
 insert="(review_id, product, author, stars, date, text) VALUES (:i, :p, 'user' || :i % 1000, 1 + :i % 5, timestamp '2026-01-01' + :d * interval '1 minute', 'This is review text number ' || :i || ' with some words about the product that run on a little');"
 script followed <<< "$random
 INSERT INTO bench_subset.reviews $insert"
