@@ -20,6 +20,7 @@
  *		computed_writer		one parent's row: found, locked, written
  *		computed_parent		the trigger of the parent
  *		computed_queue		deltas → the queue → parents
+ *		computed_batch		some parents at a time, and what their rows make
  *		computed_refresh	refresh_computed and verify_computed
  *		computed_ddl		create_computed and drop_computed
  */
@@ -384,11 +385,41 @@ extern QueuedKeys *queue_keys(Definition *definition, Snapshot snapshot);
 extern bool queue_has(const QueuedKeys *keys, Definition *definition, Datum key);
 
 /*
+ * computed_batch.c
+ */
+#define COMPUTED_BATCH 10000
+
+/* A group of a batch. */
+typedef struct BatchRow
+{
+	Datum		key;
+	GroupResult group;
+} BatchRow;
+
+/* Some parents, of a definition. */
+typedef struct Batch
+{
+	Definition *definition;
+	MemoryContext context;		/* of all below; reset for each batch */
+	int			nkeys;
+	Datum	   *keys;			/* in order */
+	int			nrows;
+	BatchRow   *rows;			/* of keys that have any, in order */
+	GroupResult empty;			/* of no rows; not in the context */
+} Batch;
+
+extern char *type_name(Oid type);
+extern int	definition_compare_keys(const void *a, const void *b, void *definition);
+extern Batch *batch_create(Definition *definition);
+extern bool batch_next(Batch *batch);
+extern void batch_of_texts(Batch *batch, ArrayType *texts);
+extern void batch_compute(Batch *batch, const Datum *keys, int nkeys, Snapshot snapshot);
+extern const GroupResult *batch_group(const Batch *batch, Datum key, int *next);
+
+/*
  * computed_refresh.c
  */
-extern char *type_name(Oid type);
 extern int64 definition_refresh(Definition *definition, ArrayType *keys, bool tell);
-extern int	definition_compare_keys(const void *a, const void *b, void *definition);
 extern int64 definition_refresh_keys(Definition *definition, Datum *keys, int nkeys);
 
 /*
