@@ -378,8 +378,7 @@ sub client
 	return session($client == 2 ? '-c timezone=Asia/Tokyo' : '-c timezone=UTC', @prepare, '-c', "CALL stress($client, $seed, $goal)");
 }
 
-# Wait for a session; whether it ended well.  A session that runs behind a dead
-# server ends, too.
+# Wait for a session; whether it ended well.
 sub finish
 {
 	my ($session) = @_;
@@ -436,7 +435,11 @@ sub operate
 		}
 		if ($kill && $node->safe_psql('stress', $done) >= $half)
 		{
+			my @pids = split /\n/, $node->safe_psql('stress', 'SELECT pid FROM pg_stat_activity WHERE pid <> pg_backend_pid()');
+
 			$node->kill9;
+			# a session that never waits would go on for as long as it has work
+			kill 'KILL', @pids;
 			finish($_) foreach grep { $_->{run} } @clients, @sealers;
 			return;
 		}
