@@ -269,9 +269,28 @@ number_from_cstring(const char *text)
 											   ObjectIdGetDatum(InvalidOid), Int32GetDatum(-1)));
 }
 
+/* Is the number written without digits after a point? */
+static bool
+has_no_scale(Numeric number)
+{
+	uint16		header;
+
+	memcpy(&header, VARDATA_ANY(number), sizeof(uint16));
+	return ((header & 0xC000) == 0x8000 ? header & 0x1F80 : header & 0x3FFF) == 0;
+}
+
 /* The number as text, never with an exponent; palloc'd. */
 char *
 number_to_cstring(Numeric n)
 {
+	int64		value;
+
+	if (has_no_scale(n) && read_short_integer(n, &value))
+	{
+		char	   *text = palloc(MAXINT8LEN + 1);
+
+		(void) pg_lltoa(value, text);
+		return text;
+	}
 	return DatumGetCString(DirectFunctionCall1(numeric_out, NumericGetDatum(n)));
 }

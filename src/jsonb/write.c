@@ -39,17 +39,19 @@ static void write_value(Frame *frame, const JsonbValue *value);
 static void write_splice(StringInfo buf, JsonbSplice *splice);
 
 /* Room for n bytes at the end of the buffer; their offset. */
-static int
+static inline int
 reserve(StringInfo buf, int n)
 {
 	int			offset = buf->len;
 
-	enlargeStringInfo(buf, n);
+	/* as a rule there is room: see splice_bound */
+	if (unlikely(n >= buf->maxlen - buf->len))
+		enlargeStringInfo(buf, n);
 	buf->len += n;
 	return offset;
 }
 
-static void
+static inline void
 append(StringInfo buf, const void *data, int n)
 {
 	int			offset = reserve(buf, n);
