@@ -7,11 +7,14 @@
  * type, the columns that it needs:
  *
  *	WHEN (pattern_target('customers'::regclass)
- *		  AND num_nulls((NULL::customers).id, (NULL::customers).name) >= 0)
+ *		  AND num_nulls((NULL::customers).id, (NULL::customers).name) >= 0
+ *		  AND (NEW.doc IS NULL OR true))
  *
  * so that renaming a column is followed, dropping one is refused, and both the
  * table and the columns come back from a dump under their names of that day.  The
- * expression is constant, and evaluated once a statement.  Paths, modes and
+ * expression folds to a constant.  It names the document's column, too, since the
+ * trigger on a partitioned table is there for an UPDATE of any column: each may
+ * move a row to another partition.  Paths, modes and
  * on_delete are the trigger's arguments: the path of the copy, the path of the
  * key, on_delete, and for each field {mode,name,path…}, in the order of the
  * columns.
@@ -116,16 +119,25 @@ paths_equal(const DocPath *a, const DocPath *b)
 	return a->nsteps == b->nsteps && paths_overlap(a, b);
 }
 
-/* Collects the columns (NULL::source).column; an expression_tree_walker. */
+/* The columns that a WHEN clause names. */
+typedef struct NamedColumns
+{
+	List	   *source;			/* (NULL::source).column */
+	AttrNumber	document;		/* NEW.doc; 0: none */
+} NamedColumns;
+
+/* Collects the columns; an expression_tree_walker. */
 static bool
 collect_columns(Node *node, void *context)
 {
-	List	  **columns = context;
+	NamedColumns *columns = context;
 
 	if (node == NULL)
 		return false;
 	if (IsA(node, FieldSelect) && IsA(((FieldSelect *) node)->arg, Const))
-		*columns = lappend_int(*columns, ((FieldSelect *) node)->fieldnum);
+		columns->source = lappend_int(columns->source, ((FieldSelect *) node)->fieldnum);
+	if (IsA(node, Var))
+		columns->document = ((Var *) node)->varattno;
 	return expression_tree_walker(node, collect_columns, context);
 }
 
@@ -165,13 +177,12 @@ Reference *
 reference_read(const Trigger *trigger, Oid relid)
 {
 	Reference  *reference = palloc0(sizeof(Reference));
-	List	   *columns = NIL;
+	NamedColumns columns = {NIL, 0};
 
-	if (trigger->tgnargs <= FIXED_ARGUMENTS || trigger->tgnattr != 1)
+	if (trigger->tgnargs <= FIXED_ARGUMENTS)
 		definition_broken(trigger);
 	reference->relation = relid;
 	reference->trigger = pstrdup(trigger->tgname);
-	reference->column = trigger->tgattr[0];
 	reference->path_text = pstrdup(trigger->tgargs[0]);
 	reference->key_text = pstrdup(trigger->tgargs[1]);
 	reference->path = path_from_array(array_from_literal(reference->path_text));
@@ -182,13 +193,14 @@ reference_read(const Trigger *trigger, Oid relid)
 	reference->nfields = trigger->tgnargs - FIXED_ARGUMENTS;
 	reference->fields = palloc0(reference->nfields * sizeof(ReferenceField));
 	(void) collect_columns(stringToNode(trigger->tgqual), &columns);
-	if (list_length(columns) != reference->nfields + 1)
+	if (list_length(columns.source) != reference->nfields + 1 || columns.document == 0)
 		definition_broken(trigger);
-	reference->source_key = linitial_int(columns);
+	reference->column = columns.document;
+	reference->source_key = linitial_int(columns.source);
 	for (int i = 0; i < reference->nfields; i++)
 	{
 		read_field(&reference->fields[i], trigger, reference, trigger->tgargs[FIXED_ARGUMENTS + i]);
-		reference->fields[i].column = list_nth_int(columns, i + 1);
+		reference->fields[i].column = list_nth_int(columns.source, i + 1);
 		reference->has_live |= reference->fields[i].live;
 	}
 	return reference;

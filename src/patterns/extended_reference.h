@@ -3,9 +3,10 @@
  *		What the files of the extended reference pattern tell each other.
  *
  * extended_reference.c reads a definition, extended_reference_fields.c what a
- * user writes for fields, extended_reference_source.c reads source rows,
- * extended_reference_copy.c is the referring table's trigger,
- * extended_reference_follow.c the source's, extended_reference_ddl.c creates and
+ * user writes for fields, extended_reference_value.c makes values of columns,
+ * extended_reference_source.c reads source rows, which extended_reference_rows.c
+ * keeps, extended_reference_copy.c is the referring table's trigger, with
+ * extended_reference_move.c for partitions, extended_reference_follow.c the source's, extended_reference_ddl.c creates and
  * drops them, extended_reference_check.c compares and refreshes.
  */
 #ifndef EXTENDED_REFERENCE_H
@@ -80,27 +81,69 @@ extern const ReferenceField *reference_cyclic_field(const Reference *reference, 
 /* extended_reference_ddl.c: what all table functions read */
 extern void reference_arguments(FunctionCallInfo fcinfo, Reference *reference, LOCKMODE lockmode);
 
-/* extended_reference_source.c: source rows */
-typedef struct SourceReader SourceReader;
-
-/* A source row as a statement sees it. */
-typedef struct SourceRow
-{
-	NameEntry	key;			/* as text */
-	bool		found;
-	JsonbValue *values;			/* of the fields */
-} SourceRow;
+/* extended_reference_value.c: columns as values */
 
 /* How the columns of a source become values. */
 typedef struct SourceFields SourceFields;
 
-extern SourceReader *source_open(const Reference *reference);
-extern const SourceRow *source_look_up(SourceReader *reader, const char *key, int len);
-extern Oid	source_unique_index(Relation relation, AttrNumber column);
+extern int	source_settings_enter(void);
+extern void source_settings_leave(int level);
+extern bool source_type_is_settled(Oid type);
 extern SourceFields *source_fields(const Reference *reference, Oid leaf);
+extern AttrNumber source_fields_key(const SourceFields *fields);
 extern void source_field_value(SourceFields *fields, int i, HeapTuple tuple, TupleDesc desc,
 							   JsonbValue *result);
 extern char *source_key_text(SourceFields *fields, HeapTuple tuple, TupleDesc desc);
+extern bool source_key_is_plausible(Oid type, const char *text);
+
+/* extended_reference_rows.c: source rows that were read */
+typedef struct SourceRows SourceRows;
+
+/*
+ * A source row as a statement sees it.  What a look-up reads stands together: with
+ * many source rows, it is memory that takes the time.
+ */
+typedef struct SourceRow
+{
+	const JsonbValue *values;	/* of the fields */
+	bool		found;
+
+	/* what the copy made of the container that it was first put into */
+	bool		copy_is_known;
+	uint32		before_len;		/* that container's bytes in data; 0: there was none */
+	uint32		after_at;
+	uint32		after_len;
+
+	uint32		key_len;
+	char		data[FLEXIBLE_ARRAY_MEMBER];	/* the key as text, null-terminated; containers */
+} SourceRow;
+
+extern SourceRows *source_rows_create(void);
+extern void source_rows_forget(SourceRows *rows);
+extern bool source_rows_have_room(const SourceRows *rows);
+extern const SourceRow *source_rows_find(const SourceRows *rows, const char *key, int len);
+extern const SourceRow *source_rows_add(SourceRows *rows, const char *key, int len,
+										const JsonbValue *values, int nvalues);
+extern bool source_known_copy(const SourceRow *row, const JsonbValue *before, JsonbValue *after);
+extern void source_rows_remember_copy(SourceRows *rows, const SourceRow *row,
+									  const JsonbValue *before, const JsonbValue *after);
+
+/* extended_reference_source.c: reading them */
+typedef struct SourceReader SourceReader;
+
+extern SourceReader *source_open(const Reference *reference);
+extern const SourceRow *source_look_up(SourceReader *reader, const char *key, int len);
+extern void source_remember_copy(SourceReader *reader, const SourceRow *row,
+								 const JsonbValue *before, const JsonbValue *after);
+extern Oid	source_unique_index(Relation relation, AttrNumber column);
+
+/* extended_reference_move.c: documents that move to another partition */
+extern char *reference_key_text(const Reference *reference, const JsonbValue *doc);
+extern bool reference_same_value(const DocPath *path, const JsonbValue *a, const JsonbValue *b);
+extern void reference_remember_updated(FunctionCallInfo fcinfo, const TriggerData *data,
+									   HeapTuple tuple, AttrNumber column);
+extern bool reference_moved(FunctionCallInfo fcinfo, const TriggerData *data, const Reference *reference,
+							const JsonbValue *doc, const char *key);
 
 /* extended_reference_copy.c: the trigger on the referring table */
 
@@ -120,6 +163,7 @@ extern void reference_rewrite_leave(const ReferenceRewrite *before);
 
 extern char *reference_key_sql(const Reference *reference, const char *alias);
 extern char *reference_relation_sql(const Reference *reference);
+extern char *reference_source_sql(const Reference *reference);
 extern uint64 reference_rewrite(const ReferenceRewrite *now, const char *key, bool nested);
 
 #endif							/* EXTENDED_REFERENCE_H */

@@ -68,7 +68,7 @@ static char *
 joined_sql(const Reference *reference)
 {
 	return psprintf("FROM %s AS d LEFT JOIN %s AS s ON s.%s::pg_catalog.text OPERATOR(pg_catalog.=) %s",
-					reference_relation_sql(reference), relation_quoted_name(reference->source),
+					reference_relation_sql(reference), reference_source_sql(reference),
 					quote_identifier(get_attname(reference->source, reference->source_key, false)),
 					reference_key_sql(reference, "d."));
 }
@@ -160,6 +160,26 @@ existing_reference(FunctionCallInfo fcinfo, LOCKMODE lockmode)
 	return reference;
 }
 
+/* Fetch from a query of ours, whose values are to be those of the copies. */
+static void
+fetch_rows(Portal portal)
+{
+	int			level = source_settings_enter();
+
+	SPI_cursor_fetch(portal, true, KEYS_PER_FETCH);
+	source_settings_leave(level);
+}
+
+static Portal
+open_query(const char *sql, bool read_only)
+{
+	int			level = source_settings_enter();
+	Portal		portal = SPI_cursor_open_with_args(NULL, sql, 0, NULL, NULL, NULL, read_only, 0);
+
+	source_settings_leave(level);
+	return portal;
+}
+
 static void
 put_row(ReturnSetInfo *result, HeapTuple tuple, TupleDesc desc)
 {
@@ -186,12 +206,12 @@ pattern_verify_extended_reference(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	SPI_connect();
 	owner_enter(relation_owner(reference->relation), &before);
-	portal = SPI_cursor_open_with_args(NULL, sql, 0, NULL, NULL, NULL, true, 0);
+	portal = open_query(sql, true);
 	do
 	{
 		CHECK_FOR_INTERRUPTS();
 		SPI_freetuptable(SPI_tuptable);
-		SPI_cursor_fetch(portal, true, KEYS_PER_FETCH);
+		fetch_rows(portal);
 		for (uint64 i = 0; i < SPI_processed; i++)
 			put_row(result, SPI_tuptable->vals[i], SPI_tuptable->tupdesc);
 	} while (SPI_processed > 0);
@@ -237,12 +257,12 @@ refresh_by_key(const ReferenceRewrite *now)
 
 	SPI_connect();
 	owner_enter(relation_owner(reference->relation), &before);
-	portal = SPI_cursor_open_with_args(NULL, sql, 0, NULL, NULL, NULL, false, 0);
+	portal = open_query(sql, false);
 	do
 	{
 		SPITupleTable *keys;
 
-		SPI_cursor_fetch(portal, true, KEYS_PER_FETCH);
+		fetch_rows(portal);
 		keys = SPI_tuptable;
 		n = SPI_processed;
 		for (uint64 i = 0; i < n; i++)
@@ -259,6 +279,17 @@ refresh_by_key(const ReferenceRewrite *now)
 	return processed;
 }
 
+/*
+ * Can all be done in one statement?  Not if the source is locked row by row, nor if
+ * it takes our settings to compare keys, which the triggers of others shall not see.
+ */
+static bool
+is_done_at_once(const Reference *reference)
+{
+	return !reference->has_live && reference->on_delete == ON_DELETE_KEEP &&
+		source_type_is_settled(getBaseType(get_atttype(reference->source, reference->source_key)));
+}
+
 /* Without locks on the source, nor an index on the reference: all in one statement. */
 static uint64
 refresh_at_once(const ReferenceRewrite *now)
@@ -266,7 +297,7 @@ refresh_at_once(const ReferenceRewrite *now)
 	const Reference *reference = now->reference;
 	const char *column = quote_identifier(get_attname(reference->relation, reference->column, false));
 	char	   *sql = psprintf("UPDATE %s AS d SET %s = d.%s FROM %s AS s WHERE s.%s::pg_catalog.text OPERATOR(pg_catalog.=) %s AND %s",
-							   reference_relation_sql(reference), column, column, relation_quoted_name(reference->source),
+							   reference_relation_sql(reference), column, column, reference_source_sql(reference),
 							   quote_identifier(get_attname(reference->source, reference->source_key, false)),
 							   reference_key_sql(reference, "d."), is_wrong_sql(reference, now->all));
 	OwnerSwitch before;
@@ -297,8 +328,7 @@ pattern_refresh_extended_reference(PG_FUNCTION_ARGS)
 	before = reference_rewrite_enter(&now);
 	PG_TRY();
 	{
-		processed = reference->has_live || reference->on_delete != ON_DELETE_KEEP ?
-			refresh_by_key(&now) : refresh_at_once(&now);
+		processed = is_done_at_once(reference) ? refresh_at_once(&now) : refresh_by_key(&now);
 	}
 	PG_FINALLY();
 	{

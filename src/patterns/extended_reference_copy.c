@@ -13,13 +13,11 @@
 #include "postgres.h"
 
 #include "access/htup_details.h"
-#include "access/xact.h"
 #include "catalog/pg_type.h"
-#include "common/hashfn.h"
 #include "utils/builtins.h"
+#include "utils/datum.h"
 #include "utils/fmgrprotos.h"
 #include "utils/lsyscache.h"
-#include "utils/memutils.h"
 #include "utils/rel.h"
 
 #include "extended_reference.h"
@@ -44,17 +42,6 @@ static const JsonbValue removed;
 /* What the engine writes at the moment; NULL: it does not. */
 static const ReferenceRewrite *rewrite;
 
-/*
- * A row that moves to another partition is updated in the one and inserted into
- * the other, with what the update made of it.
- */
-static struct
-{
-	TimestampTz transaction;
-	Size		size;
-	uint64		hash;
-} updated_document;
-
 /* Begin to write as the engine; to be ended by reference_rewrite_leave, on errors too. */
 const ReferenceRewrite *
 reference_rewrite_enter(const ReferenceRewrite *now)
@@ -69,30 +56,6 @@ void
 reference_rewrite_leave(const ReferenceRewrite *before)
 {
 	rewrite = before;
-}
-
-static uint64
-document_hash(const Jsonb *doc)
-{
-	return DatumGetUInt64(hash_any_extended((const unsigned char *) doc, VARSIZE(doc), 0));
-}
-
-static void
-remember_updated(Relation relation, const Jsonb *doc)
-{
-	if (!relation->rd_rel->relispartition)
-		return;
-	updated_document.transaction = GetCurrentTransactionStartTimestamp();
-	updated_document.size = VARSIZE(doc);
-	updated_document.hash = document_hash(doc);
-}
-
-static bool
-was_updated(Relation relation, const Jsonb *doc)
-{
-	return relation->rd_rel->relispartition &&
-		updated_document.transaction == GetCurrentTransactionStartTimestamp() &&
-		updated_document.size == VARSIZE(doc) && updated_document.hash == document_hash(doc);
 }
 
 /* The fields in the order in which an object has them, which saves the writer from sorting. */
@@ -161,32 +124,35 @@ is_rewriting(const Reference *reference)
 		rewrite->depth == DatumGetInt32(DirectFunctionCall1(pg_trigger_depth, (Datum) 0));
 }
 
-/*
- * The reference in a document as text, as #>> gives it; palloc'd.  NULL if it is
- * missing or null.  22023 if it is an object or an array.
- */
+/* The same for a document that is to be stored: 22023 if it is an object or an array. */
 static char *
 key_text(const Reference *reference, const JsonbValue *doc)
 {
+	char	   *text = reference_key_text(reference, doc);
 	JsonbValue	key;
 
-	if (!path_get(reference->key, doc, &key))
-		return NULL;
-	switch (key.type)
+	if (text == NULL && path_get(reference->key, doc, &key) && key.type == jbvBinary)
+		field_mismatch(path_to_cstring(reference->key, reference->key->nsteps), "a string or a number", &key);
+	return text;
+}
+
+/* Would nothing be left of the container that holds the copy? */
+static bool
+is_all_removed(const Reference *reference, const JsonbValue *container, const FieldEdit *edits)
+{
+	uint32		nleft = value_count(container);
+
+	for (int i = 0; i < reference->nfields; i++)
 	{
-		case jbvNull:
-			return NULL;
-		case jbvString:
-			return pnstrdup(key.val.string.val, key.val.string.len);
-		case jbvNumeric:
-			return DatumGetCString(DirectFunctionCall1(numeric_out, NumericGetDatum(key.val.numeric)));
-		case jbvBool:
-			return pstrdup(key.val.boolean ? "true" : "false");
-		default:
-			field_mismatch(path_to_cstring(reference->key, reference->key->nsteps),
-						   "a string or a number", &key);
-			return NULL;
+		uint32		at;
+
+		if (edits[i] != NULL && edits[i] != &removed)
+			return false;
+		if (edits[i] == &removed &&
+			container_find(container->val.binary.data, reference->fields[i].name, reference->fields[i].len, &at))
+			nleft--;
 	}
+	return nleft == 0;
 }
 
 /* Edits in the container that holds the copy. */
@@ -196,20 +162,8 @@ edit_container(const CopyState *state, const JsonbValue *doc, JsonbSplice *root,
 {
 	const Reference *reference = state->reference;
 	JsonbSplice *splice;
-	uint32		nleft = value_count(container);
 
-	for (int i = 0; i < reference->nfields; i++)
-	{
-		uint32		at;
-
-		if (edits[i] == NULL)
-			continue;
-		if (edits[i] != &removed)
-			nleft++;			/* more than there are will do */
-		else if (container_find(container->val.binary.data, reference->fields[i].name, reference->fields[i].len, &at))
-			nleft--;
-	}
-	if (nleft == 0 && state->parent != NULL)
+	if (state->parent != NULL && is_all_removed(reference, container, edits))
 	{
 		JsonbValue	parent;
 		const PathStep *last = &reference->path->steps[reference->path->nsteps - 1];
@@ -267,18 +221,6 @@ edit_fields(const CopyState *state, const JsonbValue *doc, const FieldEdit *edit
 	return splice_apply(root);
 }
 
-/* Is the field of two documents the same, if need be missing in both? */
-static bool
-same_field(const ReferenceField *field, const JsonbValue *a, const JsonbValue *b)
-{
-	JsonbValue	x,
-				y;
-	bool		has_x = path_get(field->target, a, &x);
-	bool		has_y = path_get(field->target, b, &y);
-
-	return has_x == has_y && (!has_x || value_equal(&x, &y));
-}
-
 pg_noreturn static void
 source_missing(const Reference *reference, const char *key, Relation relation)
 {
@@ -313,6 +255,36 @@ copy_edited(const Reference *reference, const ReferenceField *field, const Jsonb
 			 errtable(relation)));
 }
 
+/* The document with a copy of all fields of a source row. */
+static Jsonb *
+copy_row(const CopyState *state, const JsonbValue *doc, const SourceRow *row, FieldEdit *edits)
+{
+	const Reference *reference = state->reference;
+	bool		is_within = reference->path->nsteps > 0;
+	JsonbValue	container,
+				root,
+				after;
+	JsonbValue *before = NULL;
+	Jsonb	   *result;
+
+	if (path_get(reference->path, doc, &container) && container.type != jbvNull)
+		before = &container;
+	if (is_within && (before == NULL || value_is_object(before)) && source_known_copy(row, before, &after))
+	{
+		JsonbSplice *splice = splice_begin(doc);
+
+		path_put(splice, reference->path, &after);
+		return splice_apply(splice);
+	}
+	for (int i = 0; i < reference->nfields; i++)
+		edits[i] = &row->values[i];
+	result = edit_fields(state, doc, edits);
+	value_from_jsonb(result, &root);
+	if (is_within && path_get(reference->path, &root, &after))
+		source_remember_copy(state->reader, row, before, &after);
+	return result;
+}
+
 /* The copy of a new reference, or none; NULL if there is nothing to do. */
 static Jsonb *
 copy_anew(CopyState *state, FunctionCallInfo fcinfo, const TriggerData *data, const JsonbValue *doc,
@@ -333,9 +305,7 @@ copy_anew(CopyState *state, FunctionCallInfo fcinfo, const TriggerData *data, co
 	row = look_up(state, fcinfo, key);
 	if (!row->found)
 		source_missing(state->reference, key, data->tg_relation);
-	for (int i = 0; i < state->reference->nfields; i++)
-		edits[i] = &row->values[i];
-	return edit_fields(state, doc, edits);
+	return copy_row(state, doc, row, edits);
 }
 
 /*
@@ -357,7 +327,7 @@ guard_copy(CopyState *state, FunctionCallInfo fcinfo, const TriggerData *data,
 		const SourceRow *row;
 		JsonbValue	value;
 
-		if (same_field(field, before, after))
+		if (reference_same_value(field->target, before, after))
 			continue;
 		row = state->inserts ? look_up(state, fcinfo, key) : NULL;
 		if (row == NULL || !row->found || !path_get(field->target, after, &value) || !value_equal(&value, &row->values[i]))
@@ -424,48 +394,80 @@ copy_on_insert(CopyState *state, FunctionCallInfo fcinfo, const TriggerData *dat
 	char	   *key;
 
 	state->inserts = true;
-	if (jb == NULL || was_updated(data->tg_relation, jb))
+	if (jb == NULL)
 		return data->tg_trigtuple;
 	value_from_jsonb(jb, &doc);
 	key = key_text(state->reference, &doc);
-	if (key == NULL)
+	if (key == NULL || reference_moved(fcinfo, data, state->reference, &doc, key))
 		return data->tg_trigtuple;
 	return with_document(data, data->tg_trigtuple, column, copy_anew(state, fcinfo, data, &doc, key, edits));
+}
+
+/* Are the bytes of the document what they were?  If not, its value may still be. */
+static bool
+is_same_document(const TriggerData *data, AttrNumber column)
+{
+	TupleDesc	desc = RelationGetDescr(data->tg_relation);
+	bool		was_null,
+				is_null;
+	Datum		before = heap_getattr(data->tg_trigtuple, column, desc, &was_null);
+	Datum		after = heap_getattr(data->tg_newtuple, column, desc, &is_null);
+
+	if (was_null || is_null)
+		return was_null && is_null;
+	return datumIsEqual(before, after, false, -1);
+}
+
+/* The engine's UPDATE of a document, which it leaves alone by NULL. */
+static HeapTuple
+copy_on_rewrite(CopyState *state, FunctionCallInfo fcinfo, const TriggerData *data, FieldEdit *edits)
+{
+	AttrNumber	column = state->reference->column;
+	Jsonb	   *jb = row_document(data, data->tg_newtuple, column);
+	Jsonb	   *result = NULL;
+	JsonbValue	doc;
+	const char *key;
+
+	if (jb == NULL)
+		return NULL;
+	value_from_jsonb(jb, &doc);
+	key = reference_key_text(state->reference, &doc);
+	if (key != NULL)
+		result = rewrite_copy(state, fcinfo, &doc, key, edits);
+	return result == NULL ? NULL : with_document(data, data->tg_newtuple, column, result);
 }
 
 static HeapTuple
 copy_on_update(CopyState *state, FunctionCallInfo fcinfo, const TriggerData *data, FieldEdit *edits)
 {
 	const Reference *reference = state->reference;
-	Jsonb	   *old = row_document(data, data->tg_trigtuple, reference->column);
-	Jsonb	   *new = row_document(data, data->tg_newtuple, reference->column);
-	bool		is_engine = is_rewriting(reference);
+	Jsonb	   *old;
+	Jsonb	   *new;
 	JsonbValue	before,
 				after;
 	char	   *old_key = NULL;
 	char	   *new_key;
 	Jsonb	   *result = NULL;
 
+	if (is_same_document(data, reference->column))
+		return data->tg_newtuple;
+	old = row_document(data, data->tg_trigtuple, reference->column);
+	new = row_document(data, data->tg_newtuple, reference->column);
 	if (new == NULL)
 		return data->tg_newtuple;
 	value_from_jsonb(new, &after);
-	new_key = key_text(reference, &after);
-	if (is_engine)
-	{
-		if (new_key != NULL)
-			result = rewrite_copy(state, fcinfo, &after, new_key, edits);
-		return result == NULL ? NULL : with_document(data, data->tg_newtuple, reference->column, result);
-	}
 	if (old != NULL)
 	{
 		value_from_jsonb(old, &before);
-		old_key = key_text(reference, &before);
+		old_key = reference_key_text(reference, &before);
 	}
+	/* what is no reference may stay one */
+	new_key = old != NULL && reference_same_value(reference->key, &before, &after) ?
+		reference_key_text(reference, &after) : key_text(reference, &after);
 	if (old_key != NULL && new_key != NULL && strcmp(old_key, new_key) == 0)
 		result = guard_copy(state, fcinfo, data, &before, &after, new_key, edits);
 	else if (old_key != NULL || new_key != NULL)
 		result = copy_anew(state, fcinfo, data, &after, new_key, edits);
-	remember_updated(data->tg_relation, result == NULL ? new : result);
 	return result == NULL ? data->tg_newtuple : with_document(data, data->tg_newtuple, reference->column, result);
 }
 
@@ -476,6 +478,7 @@ pattern_extended_reference_copy(PG_FUNCTION_ARGS)
 	TriggerData *data = trigger_data(fcinfo);
 	CopyState  *state;
 	FieldEdit  *edits;
+	HeapTuple	tuple;
 
 	if (!TRIGGER_FIRED_BEFORE(data->tg_event) || !TRIGGER_FIRED_FOR_ROW(data->tg_event) ||
 		TRIGGER_FIRED_BY_DELETE(data->tg_event))
@@ -484,6 +487,11 @@ pattern_extended_reference_copy(PG_FUNCTION_ARGS)
 				 errmsg("trigger \"%s\" must be fired before INSERT or UPDATE, for each row", data->tg_trigger->tgname)));
 	state = copy_state(fcinfo, data);
 	edits = palloc0(state->reference->nfields * sizeof(FieldEdit));
-	return PointerGetDatum(TRIGGER_FIRED_BY_INSERT(data->tg_event) ?
-						   copy_on_insert(state, fcinfo, data, edits) : copy_on_update(state, fcinfo, data, edits));
+	if (TRIGGER_FIRED_BY_INSERT(data->tg_event))
+		return PointerGetDatum(copy_on_insert(state, fcinfo, data, edits));
+	if (is_rewriting(state->reference))
+		return PointerGetDatum(copy_on_rewrite(state, fcinfo, data, edits));
+	tuple = copy_on_update(state, fcinfo, data, edits);
+	reference_remember_updated(fcinfo, data, tuple, state->reference->column);
+	return PointerGetDatum(tuple);
 }

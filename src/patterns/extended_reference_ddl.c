@@ -87,14 +87,16 @@ field_argument(const ReferenceField *field)
 static void
 create_copy_trigger(const Reference *reference, const char *schema)
 {
+	const char *column = quote_identifier(get_attname(reference->relation, reference->column, false));
 	StringInfoData buf;
 
 	initStringInfo(&buf);
-	appendStringInfo(&buf, "CREATE TRIGGER %s BEFORE INSERT OR UPDATE OF %s ON %s FOR EACH ROW WHEN (%s AND %s) EXECUTE FUNCTION %s(%s, %s, %s",
+	appendStringInfo(&buf, "CREATE TRIGGER %s BEFORE INSERT OR UPDATE %s ON %s FOR EACH ROW "
+					 "WHEN (%s AND %s AND (NEW.%s IS NULL OR true)) EXECUTE FUNCTION %s(%s, %s, %s",
 					 quote_identifier(reference->trigger),
-					 quote_identifier(get_attname(reference->relation, reference->column, false)),
+					 get_rel_relkind(reference->relation) == RELKIND_PARTITIONED_TABLE ? "" : psprintf("OF %s", column),
 					 relation_quoted_name(reference->relation),
-					 trigger_target_call(schema, list_make1_oid(reference->source)), needed_columns(reference),
+					 trigger_target_call(schema, list_make1_oid(reference->source)), needed_columns(reference), column,
 					 quote_qualified_identifier(schema, "extended_reference_copy"),
 					 quote_literal_cstr(reference->path_text), quote_literal_cstr(reference->key_text),
 					 quote_literal_cstr(on_delete_names[reference->on_delete]));
@@ -120,6 +122,8 @@ column_differs(Oid source, AttrNumber column)
 		case INT2OID:
 		case INT4OID:
 		case INT8OID:
+		case FLOAT4OID:
+		case FLOAT8OID:
 		case DATEOID:
 		case TIMESTAMPOID:
 		case TIMESTAMPTZOID:
@@ -302,6 +306,96 @@ reference_arguments(FunctionCallInfo fcinfo, Reference *reference, LOCKMODE lock
 	reference->column = relation_column(reference->relation, column, JSONBOID);
 }
 
+/* 42P16 if the source's rows may be gone, at the end of a session or after a crash, and documents not. */
+static void
+check_persistence(const Reference *reference)
+{
+	char		referring = get_rel_persistence(reference->relation);
+	char		source = get_rel_persistence(reference->source);
+
+	if (source != RELPERSISTENCE_PERMANENT && source != referring &&
+		!(source == RELPERSISTENCE_UNLOGGED && referring == RELPERSISTENCE_TEMP))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TABLE_DEFINITION),
+				 errmsg("relation \"%s\" cannot refer to %s relation \"%s\"", get_rel_name(reference->relation),
+						source == RELPERSISTENCE_TEMP ? "temporary" : "unlogged", get_rel_name(reference->source)),
+				 errdetail("It may keep its documents for longer.")));
+}
+
+/* 42P16 for a permanent source of which a temporary relation's triggers would be. */
+static void
+check_follower(const Reference *reference)
+{
+	if ((reference->has_live || reference->on_delete != ON_DELETE_KEEP) &&
+		get_rel_persistence(reference->relation) == RELPERSISTENCE_TEMP &&
+		get_rel_persistence(reference->source) != RELPERSISTENCE_TEMP)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_TABLE_DEFINITION),
+				 errmsg("documents of temporary relation \"%s\" cannot follow relation \"%s\"",
+						get_rel_name(reference->relation), get_rel_name(reference->source)),
+				 errdetail("Other sessions, which change it, do not see them."),
+				 errhint("Make all fields \"snapshot\", and on_delete \"keep\".")));
+}
+
+/* 428C9 or 0A000 for a generated column where a trigger cannot write, or read, it. */
+static void
+check_generated(const Reference *reference)
+{
+	const char	is_virtual = 'v';
+
+	if (get_attgenerated(reference->relation, reference->column) != '\0')
+		ereport(ERROR,
+				(errcode(ERRCODE_GENERATED_ALWAYS),
+				 errmsg("column \"%s\" of relation \"%s\" is a generated column",
+						get_attname(reference->relation, reference->column, false), get_rel_name(reference->relation)),
+				 errdetail("A trigger cannot give it a value.")));
+	for (int i = 0; i < reference->nfields; i++)
+		if (get_attgenerated(reference->source, reference->fields[i].column) == is_virtual)
+			ereport(ERROR,
+					(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+					 errmsg("column \"%s\" of relation \"%s\" is a virtual generated column",
+							get_attname(reference->source, reference->fields[i].column, false), get_rel_name(reference->source)),
+					 errdetail("Its values are not stored."),
+					 errhint("Make it STORED.")));
+}
+
+/*
+ * 22023 if a field of the copy would overwrite what another reference of the column
+ * copies, or what it refers by: their triggers fire in the order of their making.
+ */
+static void
+check_neighbours(const Reference *reference, const char *schema)
+{
+	ListCell   *cell;
+
+	foreach(cell, references_of(reference->relation, schema))
+	{
+		const Reference *other = lfirst(cell);
+
+		if (other->column != reference->column)
+			continue;
+		for (int i = 0; i < reference->nfields; i++)
+		{
+			const DocPath *target = reference->fields[i].target;
+
+			if (paths_overlap(target, other->key))
+				ereport(ERROR,
+						(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+						 errmsg("field \"%s\" would overwrite the reference at \"%s\"",
+								path_to_cstring(target, target->nsteps), path_to_cstring(other->key, other->key->nsteps)),
+						 errdetail("The extended reference at \"%s\" reads it before.", reference_describe(other)),
+						 errhint("Create that extended reference after this one.")));
+			for (int j = 0; j < other->nfields; j++)
+				if (paths_overlap(target, other->fields[j].target))
+					ereport(ERROR,
+							(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+							 errmsg("field \"%s\" would overwrite a copy", path_to_cstring(target, target->nsteps)),
+							 errdetail("The extended reference at \"%s\" copies to \"%s\".", reference_describe(other),
+									   path_to_cstring(other->fields[j].target, other->fields[j].target->nsteps))));
+		}
+	}
+}
+
 static void
 check_not_cyclic(const Reference *reference, const char *schema)
 {
@@ -336,6 +430,9 @@ read_definition(FunctionCallInfo fcinfo, Reference *reference)
 		reference->has_live ? ON_DELETE_RESTRICT : ON_DELETE_KEEP;
 	reference->path_text = path_to_literal(reference->path);
 	reference->key_text = path_to_literal(reference->key);
+	check_persistence(reference);
+	check_follower(reference);
+	check_generated(reference);
 	relation_check_trusted(reference->relation, reference->source);
 	relation_check_trusted(reference->source, reference->relation);
 }
@@ -360,6 +457,7 @@ pattern_create_extended_reference(PG_FUNCTION_ARGS)
 						reference_describe(&reference), get_rel_name(reference.relation), if_not_exists ? ", skipping" : "")));
 		PG_RETURN_BOOL(false);
 	}
+	check_neighbours(&reference, schema);
 	check_not_cyclic(&reference, schema);
 	reference.trigger = choose_trigger_name(reference.relation, reference.source);
 	if (reference.has_live || reference.on_delete != ON_DELETE_KEEP)

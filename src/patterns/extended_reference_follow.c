@@ -57,12 +57,25 @@ reference_key_sql(const Reference *reference, const char *alias)
 					quote_literal_cstr(reference->key_text));
 }
 
-/* The referring relation in SQL: with its partitions, without what else inherits from it; palloc'd. */
+/* A relation in SQL: with its partitions, without what else inherits from it; palloc'd. */
+static char *
+relation_rows_sql(Oid relid)
+{
+	return psprintf("%s%s", get_rel_relkind(relid) == RELKIND_PARTITIONED_TABLE ? "" : "ONLY ", relation_quoted_name(relid));
+}
+
+/* The referring relation in SQL; palloc'd. */
 char *
 reference_relation_sql(const Reference *reference)
 {
-	return psprintf("%s%s", get_rel_relkind(reference->relation) == RELKIND_PARTITIONED_TABLE ? "" : "ONLY ",
-					relation_quoted_name(reference->relation));
+	return relation_rows_sql(reference->relation);
+}
+
+/* The source in SQL; palloc'd. */
+char *
+reference_source_sql(const Reference *reference)
+{
+	return relation_rows_sql(reference->source);
 }
 
 /*

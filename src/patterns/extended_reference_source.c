@@ -12,6 +12,11 @@
  * whoever changes it waits and then finds the document.  A row that may not go
  * unnoticed is locked FOR KEY SHARE.  A snapshot that is kept takes no lock; after
  * many rows, a source that is small enough is then read as a whole.
+ *
+ * Rows are seen as they are by now, with what the statement itself has changed: a
+ * WITH clause may make the row that its INSERT refers to.  Where a copy must not
+ * become stale, rows are forgotten as soon as the transaction has run another
+ * command, say in a trigger, that may have changed them.
  */
 #include "postgres.h"
 
@@ -24,16 +29,9 @@
 #include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_inherits.h"
-#include "catalog/pg_type.h"
-#include "executor/nodeHash.h"
 #include "executor/tuptable.h"
 #include "miscadmin.h"
-#include "nodes/makefuncs.h"
 #include "storage/lmgr.h"
-#include "utils/builtins.h"
-#include "utils/datetime.h"
-#include "utils/fmgroids.h"
-#include "utils/json.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -44,23 +42,6 @@
 
 /* After so many rows of a statement, reading all of a small source takes less. */
 #define MISSES_BEFORE_SCAN 500
-
-/* A column of a source as a value of a field. */
-typedef struct SourceColumn
-{
-	AttrNumber	number;
-	Oid			type;			/* below domains */
-	const DocPath *path;
-	FmgrInfo	to_jsonb;		/* for types that column_value does not know */
-} SourceColumn;
-
-/* How the columns of a relation, the source or a partition of it, become values. */
-struct SourceFields
-{
-	AttrNumber	key;
-	FmgrInfo	key_output;
-	SourceColumn *columns;		/* one for each field */
-};
 
 /* The source, or one of its partitions. */
 typedef struct SourceLeaf
@@ -87,133 +68,11 @@ struct SourceReader
 	LockTupleMode lock_mode;
 
 	/* what was read in this statement */
-	MemoryContext rows_context;
+	SourceRows *rows;
 	MemoryContext temporary;
-	HTAB	   *rows;
 	int			misses;
+	CommandId	command;		/* of the transaction, at that time */
 };
-
-/* A source's column in a partition, whose columns may stand in another order. */
-static AttrNumber
-leaf_column(Oid source, Oid leaf, AttrNumber column)
-{
-	return leaf == source ? column : get_attnum(leaf, get_attname(source, column, false));
-}
-
-/* The column becomes a value by to_jsonb, which must be told the type. */
-static void
-prepare_to_jsonb(FmgrInfo *to_jsonb, Oid type)
-{
-	Node	   *argument = (Node *) makeNullConst(type, -1, InvalidOid);
-
-	fmgr_info(F_TO_JSONB, to_jsonb);
-	fmgr_info_set_expr((Node *) makeFuncExpr(F_TO_JSONB, JSONBOID, list_make1(argument), InvalidOid,
-											 InvalidOid, COERCE_EXPLICIT_CALL), to_jsonb);
-}
-
-/* The columns of a reference in its source or a partition of it; palloc'd. */
-SourceFields *
-source_fields(const Reference *reference, Oid leaf)
-{
-	SourceFields *result = palloc0(sizeof(SourceFields));
-	Oid			output;
-	bool		is_varlena;
-
-	result->key = leaf_column(reference->source, leaf, reference->source_key);
-	getTypeOutputInfo(get_atttype(leaf, result->key), &output, &is_varlena);
-	fmgr_info(output, &result->key_output);
-	result->columns = palloc0(reference->nfields * sizeof(SourceColumn));
-	for (int i = 0; i < reference->nfields; i++)
-	{
-		SourceColumn *column = &result->columns[i];
-		Oid			type;
-
-		column->number = leaf_column(reference->source, leaf, reference->fields[i].column);
-		type = get_atttype(leaf, column->number);
-		column->type = getBaseType(type);
-		column->path = reference->fields[i].path;
-		prepare_to_jsonb(&column->to_jsonb, type);
-	}
-	return result;
-}
-
-/* A timestamp with time zone is copied in UTC, whatever the session's zone is. */
-static void
-timestamp_value(Datum datum, JsonbValue *result)
-{
-	const int	utc = 0;
-	char	   *text = palloc(MAXDATELEN + 1);
-
-	JsonEncodeDateTime(text, datum, TIMESTAMPTZOID, &utc);
-	value_from_cstring(text, result);
-}
-
-/* What to_jsonb makes of a column's value. */
-static void
-column_value(SourceColumn *column, Datum datum, JsonbValue *result)
-{
-	switch (column->type)
-	{
-		case TEXTOID:
-		case VARCHAROID:
-			result->type = jbvString;
-			result->val.string.val = VARDATA_ANY(DatumGetTextPP(datum));
-			result->val.string.len = VARSIZE_ANY_EXHDR(DatumGetTextPP(datum));
-			break;
-		case INT2OID:
-			value_from_int64(DatumGetInt16(datum), result);
-			break;
-		case INT4OID:
-			value_from_int64(DatumGetInt32(datum), result);
-			break;
-		case INT8OID:
-			value_from_int64(DatumGetInt64(datum), result);
-			break;
-		case BOOLOID:
-			value_from_bool(DatumGetBool(datum), result);
-			break;
-		case TIMESTAMPTZOID:
-			timestamp_value(datum, result);
-			break;
-		case JSONBOID:
-			value_from_jsonb(DatumGetJsonbP(datum), result);
-			break;
-		default:
-			value_from_jsonb(DatumGetJsonbP(FunctionCall1(&column->to_jsonb, datum)), result);
-	}
-}
-
-/*
- * The value that a field takes from a source row: null where the column is NULL
- * or has nothing at the path, so that a copy has all its fields.
- */
-void
-source_field_value(SourceFields *fields, int i, HeapTuple tuple, TupleDesc desc, JsonbValue *result)
-{
-	SourceColumn *column = &fields->columns[i];
-	JsonbValue	whole;
-	bool		is_null;
-	Datum		datum = heap_getattr(tuple, column->number, desc, &is_null);
-
-	if (is_null)
-	{
-		result->type = jbvNull;
-		return;
-	}
-	column_value(column, datum, &whole);
-	if (!path_get(column->path, &whole, result))
-		result->type = jbvNull;
-}
-
-/* The key of a source row as text; palloc'd, NULL for NULL. */
-char *
-source_key_text(SourceFields *fields, HeapTuple tuple, TupleDesc desc)
-{
-	bool		is_null;
-	Datum		key = heap_getattr(tuple, fields->key, desc, &is_null);
-
-	return is_null ? NULL : OutputFunctionCall(&fields->key_output, key);
-}
 
 /* The index by which rows of a relation are found by one column alone; InvalidOid if there is none. */
 Oid
@@ -249,12 +108,12 @@ open_leaf(SourceLeaf *leaf, const Reference *reference, Oid relid)
 
 	leaf->heap = relid;
 	leaf->fields = source_fields(reference, relid);
-	leaf->index = source_unique_index(heap, leaf->fields->key);
+	leaf->index = source_unique_index(heap, source_fields_key(leaf->fields));
 	if (!OidIsValid(leaf->index))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("column \"%s\" of relation \"%s\" has no unique index",
-						get_attname(relid, leaf->fields->key, false), RelationGetRelationName(heap)),
+						get_attname(relid, source_fields_key(leaf->fields), false), RelationGetRelationName(heap)),
 				 errdetail("The extended reference at \"%s\" of relation \"%s\" finds its source by it.",
 						   reference_describe(reference), get_rel_name(reference->relation)),
 				 errhint("Create a unique index on the column.")));
@@ -280,17 +139,6 @@ leaf_tables(Oid source, LOCKMODE lockmode)
 	return leaves;
 }
 
-static void
-forget_rows(SourceReader *reader)
-{
-	MemoryContext caller;
-
-	MemoryContextReset(reader->rows_context);
-	caller = MemoryContextSwitchTo(reader->rows_context);
-	reader->rows = names_create(sizeof(SourceRow));
-	MemoryContextSwitchTo(caller);
-}
-
 /* Begin to read the source of a reference, which lives as long; in the current memory context. */
 SourceReader *
 source_open(const Reference *reference)
@@ -312,9 +160,9 @@ source_open(const Reference *reference)
 	reader->key_type = getBaseType(get_atttype(reference->source, reference->source_key));
 	getTypeInputInfo(reader->key_type, &input, &reader->key_ioparam);
 	fmgr_info(input, &reader->key_input);
-	reader->rows_context = AllocSetContextCreate(CurrentMemoryContext, "pattern source rows", ALLOCSET_DEFAULT_SIZES);
+	reader->rows = source_rows_create();
+	reader->command = GetCurrentCommandId(false);
 	reader->temporary = AllocSetContextCreate(CurrentMemoryContext, "pattern source row", ALLOCSET_DEFAULT_SIZES);
-	forget_rows(reader);
 	return reader;
 }
 
@@ -324,6 +172,25 @@ concurrent_update(void)
 	ereport(ERROR,
 			(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 			 errmsg("could not serialize access due to concurrent update")));
+}
+
+/* The command that a row must be older than: what the present one did is seen. */
+static CommandId
+seen_command(void)
+{
+	return GetCurrentCommandId(false) + 1;
+}
+
+/* The snapshot by which rows are read; to be ended by PopActiveSnapshot. */
+static Snapshot
+snapshot_enter(void)
+{
+	Snapshot	snapshot;
+
+	PushCopiedSnapshot(IsolationUsesXactSnapshot() ? GetTransactionSnapshot() : GetLatestSnapshot());
+	snapshot = GetActiveSnapshot();
+	snapshot->curcid = seen_command();
+	return snapshot;
 }
 
 /*
@@ -339,14 +206,11 @@ lock_row(const SourceReader *reader, Relation heap, Snapshot snapshot, TupleTabl
 
 	if (!IsolationUsesXactSnapshot())
 		flags |= TUPLE_LOCK_FLAG_FIND_LAST_VERSION;
-	switch (table_tuple_lock(heap, &tid, snapshot, slot, GetCurrentCommandId(false),
+	switch (table_tuple_lock(heap, &tid, snapshot, slot, seen_command(),
 							 reader->lock_mode, LockWaitBlock, flags, &failure))
 	{
 		case TM_Ok:
 			return true;
-		case TM_SelfModified:
-			/* changed by this very statement: the source's trigger comes after it */
-			return table_tuple_fetch_row_version(heap, &tid, snapshot, slot);
 		case TM_Deleted:
 			if (IsolationUsesXactSnapshot())
 				concurrent_update();
@@ -356,54 +220,16 @@ lock_row(const SourceReader *reader, Relation heap, Snapshot snapshot, TupleTabl
 	}
 }
 
-/* The bytes that a value points to, and how many; 0 for none. */
-static Size
-value_bytes(JsonbValue *value, char ***bytes)
-{
-	switch (value->type)
-	{
-		case jbvString:
-			*bytes = &value->val.string.val;
-			return value->val.string.len;
-		case jbvNumeric:
-			*bytes = (char **) &value->val.numeric;
-			return VARSIZE_ANY(value->val.numeric);
-		case jbvBinary:
-			*bytes = (char **) &value->val.binary.data;
-			return value->val.binary.len;
-		default:
-			return 0;
-	}
-}
-
-/* Take over the values of a row of the source, in one piece of memory. */
-static void
-keep_row(SourceReader *reader, SourceFields *fields, HeapTuple tuple, TupleDesc desc, SourceRow *row)
+/* Keep the values of a row of the source. */
+static const SourceRow *
+keep_row(SourceReader *reader, const char *key, SourceFields *fields, HeapTuple tuple, TupleDesc desc)
 {
 	int			nfields = reader->reference->nfields;
 	JsonbValue *values = palloc(nfields * sizeof(JsonbValue));
-	Size		size = nfields * sizeof(JsonbValue);
-	char	  **bytes;
-	char	   *next;
 
 	for (int i = 0; i < nfields; i++)
-	{
 		source_field_value(fields, i, tuple, desc, &values[i]);
-		size += MAXALIGN(value_bytes(&values[i], &bytes));
-	}
-	row->values = MemoryContextAlloc(reader->rows_context, size);
-	memcpy(row->values, values, nfields * sizeof(JsonbValue));
-	next = (char *) (row->values + nfields);
-	for (int i = 0; i < nfields; i++)
-	{
-		Size		n = value_bytes(&row->values[i], &bytes);
-
-		if (n == 0)
-			continue;
-		*bytes = memcpy(next, *bytes, n);
-		next += MAXALIGN(n);
-	}
-	row->found = true;
+	return source_rows_add(reader->rows, key, strlen(key), values, nfields);
 }
 
 /* Is the row's key the one that is looked for, also as text? */
@@ -416,20 +242,20 @@ key_is(SourceFields *fields, HeapTuple tuple, TupleDesc desc, const char *key)
 }
 
 /*
- * Read the row of a key from a leaf.  *moved says that it was changed while we
- * waited for it, and is to be looked for anew.
+ * Read the row of a key from a leaf; NULL if it is not there.  *moved says that it
+ * was changed while we waited for it, and is to be looked for anew.
  */
-static bool
-read_leaf(SourceReader *reader, SourceLeaf *leaf, Datum value, const char *key,
-		  SourceRow *row, bool *moved)
+static const SourceRow *
+read_leaf(SourceReader *reader, SourceLeaf *leaf, Datum value, const char *key, bool *moved)
 {
 	LOCKMODE	lockmode = reader->locks ? RowShareLock : AccessShareLock;
 	Relation	heap = table_open(leaf->heap, lockmode);
 	Relation	index = index_open(leaf->index, AccessShareLock);
-	Snapshot	snapshot = RegisterSnapshot(IsolationUsesXactSnapshot() ? GetTransactionSnapshot() : GetLatestSnapshot());
+	Snapshot	snapshot = snapshot_enter();
 	TupleTableSlot *slot = table_slot_create(heap, NULL);
 	IndexScanDesc scan = index_begin(heap, index, snapshot, 1);
 	ScanKeyData scankey;
+	const SourceRow *row = NULL;
 	bool		found;
 
 	ScanKeyEntryInitialize(&scankey, 0, 1, BTEqualStrategyNumber, index->rd_opcintype[0],
@@ -447,39 +273,27 @@ read_leaf(SourceReader *reader, SourceLeaf *leaf, Datum value, const char *key,
 		bool		should_free;
 		HeapTuple	tuple = ExecFetchSlotHeapTuple(slot, false, &should_free);
 
-		found = key_is(leaf->fields, tuple, RelationGetDescr(heap), key);
-		if (found)
-			keep_row(reader, leaf->fields, tuple, RelationGetDescr(heap), row);
+		if (key_is(leaf->fields, tuple, RelationGetDescr(heap), key))
+			row = keep_row(reader, key, leaf->fields, tuple, RelationGetDescr(heap));
 		else
 			*moved = reader->locks;
 	}
 	ExecDropSingleTupleTableSlot(slot);
-	UnregisterSnapshot(snapshot);
+	PopActiveSnapshot();
 	index_close(index, AccessShareLock);
 	/* a lock on rows wants the table's until the end of the transaction */
 	table_close(heap, reader->locks ? NoLock : lockmode);
-	return found;
+	return row;
 }
 
-/* Could the text be a key at all?  Other types than integers say so themselves. */
-static bool
-key_is_plausible(const SourceReader *reader, const char *key)
-{
-	if (reader->key_type != INT2OID && reader->key_type != INT4OID && reader->key_type != INT8OID)
-		return true;
-	if (*key == '-')
-		key++;
-	return *key != '\0' && strlen(key) < 19 && strspn(key, "0123456789") == strlen(key);
-}
-
-/* Read the row of a key, a null-terminated one, into *row, which is all zeros but for its name. */
-static void
-read_row(SourceReader *reader, const char *key, SourceRow *row)
+/* Read the row of a key, which is null-terminated; NULL if there is none. */
+static const SourceRow *
+read_row(SourceReader *reader, const char *key)
 {
 	Datum		value;
 
-	if (!key_is_plausible(reader, key))
-		return;
+	if (!source_key_is_plausible(reader->key_type, key))
+		return NULL;
 	value = InputFunctionCall(&reader->key_input, unconstify(char *, key), reader->key_ioparam, -1);
 
 	/* twice: a row that went away while we waited may stand elsewhere now */
@@ -488,40 +302,16 @@ read_row(SourceReader *reader, const char *key, SourceRow *row)
 		bool		moved = false;
 
 		for (int i = 0; i < reader->nleaves; i++)
-			if (read_leaf(reader, &reader->leaves[i], value, key, row, &moved))
-				return;
+		{
+			const SourceRow *row = read_leaf(reader, &reader->leaves[i], value, key, &moved);
+
+			if (row != NULL)
+				return row;
+		}
 		if (!moved)
-			return;
+			break;
 	}
-}
-
-static bool
-has_room(const SourceReader *reader)
-{
-	return MemoryContextMemAllocated(reader->rows_context, true) <= get_hash_memory_limit();
-}
-
-/* An entry for a key that has none, not found yet. */
-static SourceRow *
-add_row(SourceReader *reader, const char *key, int len)
-{
-	char	   *copy = MemoryContextAlloc(reader->rows_context, len + 1);
-	bool		found;
-	SourceRow  *row;
-
-	memcpy(copy, key, len);
-	copy[len] = '\0';
-	row = names_enter(reader->rows, copy, len, &found);
-	row->found = false;
-	return row;
-}
-
-static SourceRow *
-find_row(const SourceReader *reader, const char *key, int len)
-{
-	NameEntry	name = {key, len};
-
-	return hash_search(reader->rows, &name, HASH_FIND, NULL);
+	return NULL;
 }
 
 /* Take over one row of a scan, unless it was read before. */
@@ -531,8 +321,8 @@ scan_row(SourceReader *reader, SourceFields *fields, HeapTuple tuple, TupleDesc 
 	MemoryContext caller = MemoryContextSwitchTo(reader->temporary);
 	char	   *key = source_key_text(fields, tuple, desc);
 
-	if (key != NULL && find_row(reader, key, strlen(key)) == NULL)
-		keep_row(reader, fields, tuple, desc, add_row(reader, key, strlen(key)));
+	if (key != NULL && source_rows_find(reader->rows, key, strlen(key)) == NULL)
+		(void) keep_row(reader, key, fields, tuple, desc);
 	MemoryContextSwitchTo(caller);
 	MemoryContextReset(reader->temporary);
 }
@@ -542,16 +332,14 @@ static void
 scan_leaf(SourceReader *reader, SourceLeaf *leaf)
 {
 	Relation	heap = table_open(leaf->heap, AccessShareLock);
-	Snapshot	snapshot;
 	TupleTableSlot *slot;
 	TableScanDesc scan;
 
 	if ((Size) RelationGetNumberOfBlocks(heap) * BLCKSZ <= get_hash_memory_limit())
 	{
-		snapshot = RegisterSnapshot(IsolationUsesXactSnapshot() ? GetTransactionSnapshot() : GetLatestSnapshot());
 		slot = table_slot_create(heap, NULL);
-		scan = table_beginscan(heap, snapshot, 0, NULL);
-		while (has_room(reader) && table_scan_getnextslot(scan, ForwardScanDirection, slot))
+		scan = table_beginscan(heap, snapshot_enter(), 0, NULL);
+		while (source_rows_have_room(reader->rows) && table_scan_getnextslot(scan, ForwardScanDirection, slot))
 		{
 			bool		should_free;
 
@@ -560,37 +348,52 @@ scan_leaf(SourceReader *reader, SourceLeaf *leaf)
 		}
 		table_endscan(scan);
 		ExecDropSingleTupleTableSlot(slot);
-		UnregisterSnapshot(snapshot);
+		PopActiveSnapshot();
 	}
 	table_close(heap, AccessShareLock);
 }
 
 /*
- * The source row whose key, as text, is this.  It lives until the reader
- * forgets it, at the next call.  40001 if it changed since the transaction began.
+ * The source row whose key, as text, is this; key[len] is zero.  It lives until the
+ * reader forgets it, at the next call.  40001 if it changed since the transaction
+ * began.
  */
 const SourceRow *
 source_look_up(SourceReader *reader, const char *key, int len)
 {
-	SourceRow  *row = find_row(reader, key, len);
+	const SourceRow *row;
 	MemoryContext caller;
 
+	if (reader->locks && reader->command != GetCurrentCommandId(false))
+	{
+		source_rows_forget(reader->rows);
+		reader->command = GetCurrentCommandId(false);
+	}
+	row = source_rows_find(reader->rows, key, len);
 	if (row != NULL)
 		return row;
-	if (!has_room(reader))
-		forget_rows(reader);
+	if (!source_rows_have_room(reader->rows))
+		source_rows_forget(reader->rows);
 	if (++reader->misses == MISSES_BEFORE_SCAN && !reader->locks)
 	{
 		for (int i = 0; i < reader->nleaves; i++)
 			scan_leaf(reader, &reader->leaves[i]);
-		row = find_row(reader, key, len);
+		row = source_rows_find(reader->rows, key, len);
 		if (row != NULL)
 			return row;
 	}
-	row = add_row(reader, key, len);
 	caller = MemoryContextSwitchTo(reader->temporary);
-	read_row(reader, row->key.name, row);
+	row = read_row(reader, key);
+	if (row == NULL)
+		row = source_rows_add(reader->rows, key, len, NULL, 0);
 	MemoryContextSwitchTo(caller);
 	MemoryContextReset(reader->temporary);
 	return row;
+}
+
+/* As source_rows_remember_copy. */
+void
+source_remember_copy(SourceReader *reader, const SourceRow *row, const JsonbValue *before, const JsonbValue *after)
+{
+	source_rows_remember_copy(reader->rows, row, before, after);
 }
