@@ -276,3 +276,7 @@ SELECT attempt((SELECT jsonb_build_object('a', jsonb_agg(i)) FROM generate_serie
 
 DROP TABLE document, checked;
 DROP FUNCTION matching, attempt, nested;
+
+-- numbers that differ before the point, behind it, or not at all, against numeric
+WITH n(v) AS (SELECT unnest('{0,0.5,-0.5,1,-1,1.5,-1.5,1.25,-1.25,1.50,2,-2,9999,10000,10000.0001,-10000.0001,9999.9999,9999999999999999,9999999999999999.5,10000000000000000,-9999999999999999.5,-10000000000000000,0.0001,0.00001,-0.00001,123456789012345678901234567890,1e-30,0.00000000000001}'::numeric[]))
+SELECT count(*) AS pairs, count(*) FILTER (WHERE doc_match(to_jsonb(a.v), jsonb_build_object('$gt', b.v)) <> (a.v > b.v) OR doc_match(to_jsonb(a.v), jsonb_build_object('$gte', b.v)) <> (a.v >= b.v) OR doc_match(to_jsonb(a.v), jsonb_build_object('$lt', b.v)) <> (a.v < b.v) OR doc_match(to_jsonb(a.v), jsonb_build_object('$eq', b.v)) <> (a.v = b.v)) AS wrong FROM n a, n b;

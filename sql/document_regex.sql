@@ -57,4 +57,24 @@ SELECT matches('x$', '', repeat('é', 100000) || 'x', repeat('é', 100000)) AS l
 -- another pattern for each row
 SELECT count(*) FILTER (WHERE to_jsonb(i::text) @~ jsonb_build_object('$regex', '^' || i || '(x|$)')) AS matching FROM generate_series(1, 2000) i;
 
+
+-- patterns that take no engine, against the same in a group, which takes it
+WITH patterns AS (
+	SELECT '^' || a || b || c || d AS p
+	FROM unnest(ARRAY['a', '[a-c]+', '\d{2}', '[a-c_-]{1,3}', '[0-9.]*', 'x?', '\.', '[a-c]{2,}']) a, unnest(ARRAY['', '-', 'b', '[0-9]+', '[0-9]{0,2}', 'c?']) b,
+		unnest(ARRAY['', 'x*', '[a-c]', '-?', '[A-Z0-9]{3}']) c, unnest('{"",$}'::text[]) d
+), strings AS (
+	SELECT DISTINCT a || b || c AS s
+	FROM unnest('{"",a,b,abc,12,1.5,xx,_a-,é}'::text[]) a, unnest('{"",-,b,12,c,A1B}'::text[]) b, unnest(ARRAY['', 'x', 'c', E'\n']) c
+)
+SELECT count(*) > 50000 AS many, bool_or(plain) AND NOT bool_and(plain) AS both, count(*) FILTER (WHERE plain IS DISTINCT FROM engine) AS different,
+	(array_agg(p || ' and ' || s ORDER BY p, s) FILTER (WHERE plain IS DISTINCT FROM engine))[1:3] AS such_as
+FROM (SELECT p, s, to_jsonb(s) @~ jsonb_build_object('$regex', p) AS plain, to_jsonb(s) @~ jsonb_build_object('$regex', '^(?:' || substr(p, 2) || ')') AS engine FROM (SELECT * FROM patterns, strings ORDER BY p OFFSET 0) x) t;
+-- what looks like one of them
+SELECT p AS pattern, matches(p, '', VARIADIC s) AS matches, s AS strings FROM (VALUES
+    (1, '^a*a$', '{aaa,a,b}'::text[]), (2, '^[a-z-9]$', '{b,-,9,5}'), (3, '^[]a]$', '{"]",a,b}'), (4, '^[^a]$', '{a,b}'), (5, '^[a-]$', '{a,-,b}'), (6, '^[-a]$', '{a,-,b}'), (7, '^a{2}$', '{aa,"a{2}",aaa}'), (8, '^a{,2}$', '{a,aa,"a{,2}"}'),
+    (9, '^a{2,}?$', '{aa,aaa,a}'), (10, '^a++$', '{aa,a,b}'), (11, '^[[:digit:]]+$', '{12,a}'), (12, '^[\d-x]$', '{5,-,x,w}'), (13, '^[\d.-]+$', '{1.5-2,a}'), (14, '^é+$', '{éé,e}'), (15, '^[a-é]$', '{b,é}'), (16, '^a.c$', '{abc,ac}'),
+    (17, '^a$b', '{a,ab}'), (18, '^ab|c$', '{ab,c,xc}'), (19, '^a{0}b$', '{b,ab}'), (20, '^a{1001}$', '{a}'), (21, '^[a-a]$', '{a,b}'), (22, '^[+-]?\d+$', '{+1,-22,1,+}'), (23, '^[a.]{2}$', '{a.,..,ab}'), (24, '^[ -~]+$', '{abc,é}')) v(n, p, s) ORDER BY n;
+SELECT matches('^[a-c]+$', 'i', 'ABC', 'abd') AS i, matches('^a$', 'm', E'b\na', 'b') AS m, matches('^ [a-c]+ $', 'x', 'abc', ' abc ') AS x, matches('^a?$', 's', '', 'a', E'\n') AS s;
+
 DROP FUNCTION matches;

@@ -48,7 +48,9 @@ typedef enum MatchTestType
 	TEST_NOT					/* tests: not all of them hold */
 } MatchTestType;
 
-/* Is a number one of these?  Others are bits 1 << value_rank. */
+/* Types are bits 1 << value_rank, such as these two; is a number one of those below? */
+#define MATCH_TYPE_NUMBER	(1 << 1)
+#define MATCH_TYPE_STRING	(1 << 2)
 #define MATCH_TYPE_DOUBLE	(1 << 8)	/* has a fraction, or is beyond 64 bits */
 #define MATCH_TYPE_INT		(1 << 9)	/* a whole number of 32 bits */
 #define MATCH_TYPE_LONG		(1 << 10)	/* a whole number of 64 bits, but not of 32 */

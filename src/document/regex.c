@@ -8,7 +8,8 @@
  * the engine lacks is an error, never another meaning.  The collation is always
  * C, so that a pattern means the same in every database.
  *
- * A pattern that is only text, or text behind ^, needs no engine.
+ * A pattern that is only text, or text behind ^, needs no engine, nor does what
+ * regex_simple.c knows.
  */
 #include "postgres.h"
 
@@ -25,6 +26,7 @@ struct Regex
 	const char *source;			/* the pattern, for messages */
 	int			source_len;
 	bool		engine;			/* compiled is used */
+	RegexSimple *simple;		/* this is instead, unless NULL */
 	bool		anchored;		/* the literal is at the start */
 	int			literal_len;
 	char	   *literal;		/* every matching string has it */
@@ -124,7 +126,7 @@ regex_compile(const JsonbValue *pattern, const JsonbValue *options)
 	int			flags = options != NULL ? parse_options(options) : 0;
 	Regex	   *regex = palloc0(sizeof(Regex));
 	RegexTranslation translation;
-	bool		bytewise;
+	bool		bytewise = GetDatabaseEncoding() == PG_UTF8 || pg_database_encoding_max_length() == 1;
 
 	regex->source = pattern->val.string.val;
 	regex->source_len = pattern->val.string.len;
@@ -134,10 +136,13 @@ regex_compile(const JsonbValue *pattern, const JsonbValue *options)
 	regex->literal_len = translation.literal.len;
 
 	/* in other encodings a character's bytes may be found across two others */
-	bytewise = translation.anchored || GetDatabaseEncoding() == PG_UTF8 ||
-		pg_database_encoding_max_length() == 1;
-	if (!translation.plain || !bytewise)
-		compile_pattern(regex, &translation);
+	if (!translation.plain || (!translation.anchored && !bytewise))
+	{
+		if (flags == 0 && bytewise)
+			regex->simple = regex_simple_compile(regex->source, regex->source_len);
+		if (regex->simple == NULL)
+			compile_pattern(regex, &translation);
+	}
 	pfree(translation.pattern.data);
 	return regex;
 }
@@ -186,6 +191,8 @@ regex_match(const Regex *regex, const char *s, int len)
 	if (regex->anchored &&
 		(len < regex->literal_len || memcmp(s, regex->literal, regex->literal_len) != 0))
 		return false;
+	if (regex->simple != NULL)
+		return regex_simple_match(regex->simple, s, len);
 	if (regex->engine)
 		return engine_matches(regex, s, len);
 	return regex->anchored || has_bytes(s, len, regex->literal, regex->literal_len);
@@ -200,5 +207,5 @@ regex_prefix(const Regex *regex, const char **prefix, int *len)
 {
 	*prefix = regex->literal;
 	*len = regex->anchored ? regex->literal_len : 0;
-	return !regex->engine && (regex->anchored || regex->literal_len == 0);
+	return !regex->engine && regex->simple == NULL && (regex->anchored || regex->literal_len == 0);
 }

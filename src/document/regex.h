@@ -96,4 +96,12 @@ extern void regex_translate_bracket(RegexTranslator *t);
 extern void regex_other_case(uint32 first, uint32 last,
 							 void (*emit) (void *arg, uint32 first, uint32 last), void *arg);
 
+/*
+ * regex_simple.c
+ */
+typedef struct RegexSimple RegexSimple;
+
+extern RegexSimple *regex_simple_compile(const char *pattern, int len);
+extern bool regex_simple_match(const RegexSimple *simple, const char *s, int len);
+
 #endif							/* PATTERN_REGEX_H */

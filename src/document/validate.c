@@ -19,6 +19,7 @@
 #include "miscadmin.h"
 #include "utils/builtins.h"
 
+#include "jsonb/walk.h"
 #include "match.h"
 #include "validate.h"
 
@@ -111,13 +112,32 @@ check_count(int64 count, int64 least, const char *least_keyword, int64 most, con
 	return valid;
 }
 
+/* The number of characters. */
+static int64
+string_length(const char *string, int len)
+{
+	int			i = 0;
+	uint64		high_bits = 0;
+	uint64		bytes;
+
+	for (; i + (int) sizeof(bytes) <= len; i += sizeof(bytes))
+	{
+		memcpy(&bytes, string + i, sizeof(bytes));
+		high_bits |= bytes;
+	}
+	for (; i < len; i++)
+		high_bits |= (unsigned char) string[i];
+	/* each byte is a character if all are ASCII */
+	if ((high_bits & UINT64CONST(0x8080808080808080)) == 0)
+		return len;
+	return pg_mbstrlen_with_len(string, len);
+}
+
 /* Does the number of bytes tell that there are enough characters, and not too many? */
 static bool
 has_length(int len, int64 least, int64 most)
 {
-	int			widest = pg_database_encoding_max_length();
-
-	return len <= most && len / widest >= least;
+	return len <= most && len / MAX_MULTIBYTE_CHAR_LEN >= least;
 }
 
 static bool
@@ -128,7 +148,7 @@ check_string(const Schema *schema, const JsonbValue *value, const SchemaPlace *p
 	bool		valid = true;
 
 	if (!has_length(len, schema->min_length, schema->max_length))
-		CHECK(check_count(pg_mbstrlen_with_len(string, len), schema->min_length, "minLength",
+		CHECK(check_count(string_length(string, len), schema->min_length, "minLength",
 						  schema->max_length, "maxLength", "character", place, report));
 	if (schema->pattern != NULL && !regex_match(schema->pattern, string, len))
 		VIOLATED("pattern", "must match %s, and is %s",
@@ -184,8 +204,9 @@ check_array(const Schema *schema, const JsonbValue *array, const SchemaPlace *pl
 {
 	bool		valid = true;
 
-	CHECK(check_count(value_count(array), schema->min_items, "minItems",
-					  schema->max_items, "maxItems", "element", place, report));
+	if (value_count(array) < schema->min_items || value_count(array) > schema->max_items)
+		CHECK(check_count(value_count(array), schema->min_items, "minItems",
+						  schema->max_items, "maxItems", "element", place, report));
 	if (schema->unique_items && value_count(array) > 1 && has_equal_elements(array))
 		VIOLATED("uniqueItems", "must not have equal elements");
 	if (schema->items != NULL || schema->no_more_items || schema->items_list.n > 0)
@@ -246,19 +267,18 @@ check_fields(const Schema *schema, const JsonbValue *object, const SchemaPlace *
 	bool		others = schema->npatterns > 0 || schema->no_more_fields || schema->more_fields != NULL;
 	bool		valid = true;
 	JsonbWalk	walk;
-	JsonbValue	key,
-				value;
+	const char *name;
+	int			len;
 
-	walk_begin(&walk, object->val.binary.data);
-	while ((others || field < end) && walk_next(&walk, &key, &value))
+	walk_start(&walk, object->val.binary.data);
+	while ((others || field < end) && walk_field(&walk, &name, &len))
 	{
-		SchemaPlace place = {outer, key.val.string.val, key.val.string.len, 0};
 		const SchemaField *named = NULL;
 
 		CHECK_FOR_INTERRUPTS();
 		while (field < end)
 		{
-			int			cmp = compare_names(field->name, field->len, place.name, place.len);
+			int			cmp = compare_names(field->name, field->len, name, len);
 
 			if (cmp == 0)
 				named = field++;
@@ -269,10 +289,19 @@ check_fields(const Schema *schema, const JsonbValue *object, const SchemaPlace *
 			}
 			break;
 		}
-		if (named != NULL && named->schema != NULL)
-			CHECK(check_value(named->schema, &value, &place, report));
-		if (others)
-			CHECK(check_other_field(schema, named, &value, &place, report));
+		if (others || (named != NULL && named->schema != NULL))
+		{
+			SchemaPlace place = {outer, name, len, 0};
+			JsonbValue	value;
+
+			walk_field_value(&walk, &value);
+			if (named != NULL && named->schema != NULL)
+				CHECK(check_value(named->schema, &value, &place, report));
+			if (others)
+				CHECK(check_other_field(schema, named, &value, &place, report));
+		}
+		else
+			walk_field_value(&walk, NULL);
 	}
 	for (; field < end; field++)
 		CHECK(check_missing(field, outer, report));
@@ -339,13 +368,15 @@ check_object(const Schema *schema, const JsonbValue *object, const SchemaPlace *
 	bool		others = schema->npatterns > 0 || schema->no_more_fields || schema->more_fields != NULL;
 	bool		valid = true;
 
-	CHECK(check_count(value_count(object), schema->min_properties, "minProperties",
-					  schema->max_properties, "maxProperties", "field", place, report));
+	if (value_count(object) < schema->min_properties || value_count(object) > schema->max_properties)
+		CHECK(check_count(value_count(object), schema->min_properties, "minProperties",
+						  schema->max_properties, "maxProperties", "field", place, report));
 	if (!others && value_count(object) / LOOK_UP_FIELDS > schema->nfields)
 		CHECK(look_up_fields(schema, object, place, report));
 	else
 		CHECK(check_fields(schema, object, place, report));
-	CHECK(check_dependencies(schema, object, place, report));
+	if (schema->ndependencies > 0)
+		CHECK(check_dependencies(schema, object, place, report));
 	return valid;
 }
 
@@ -403,6 +434,17 @@ check_by_type(const Schema *schema, const JsonbValue *value, const SchemaPlace *
 	}
 }
 
+/* Is the value of one of the types?  For most values the bit of their own type tells. */
+static inline bool
+has_type(uint32 types, const JsonbValue *value)
+{
+	if (value->type == jbvString && (types & MATCH_TYPE_STRING) != 0)
+		return true;
+	if (value->type == jbvNumeric && (types & MATCH_TYPE_NUMBER) != 0)
+		return true;
+	return match_has_type(types, value);
+}
+
 /*
  * Does the value at a place meet the schema?  Violations are added to the report,
  * which may be NULL.
@@ -412,7 +454,7 @@ check_value(const Schema *schema, const JsonbValue *value, const SchemaPlace *pl
 {
 	bool		valid = true;
 
-	if (schema->types != 0 && !match_has_type(schema->types, value))
+	if (schema->types != 0 && !has_type(schema->types, value))
 		VIOLATED(schema->types_keyword, "must be of type %s, and is of type %s: %s",
 				 value_to_cstring(&schema->types_source), value_type_name(value), value_to_cstring(value));
 	if (schema->has_enum && !values_set_find(schema->enum_values, schema->nenum, value, NULL))

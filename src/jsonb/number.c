@@ -8,8 +8,8 @@
  *
  * numeric keeps its digits private to core's numeric.c.  number_read is the one
  * place that knows them; sql/attribute_key.sql holds it against numeric_cmp.
- * Most numbers of documents are whole and short, and are compared without a
- * call.
+ * Most numbers of documents are short, and differ before the point: these are
+ * compared without a call.
  */
 #include "postgres.h"
 
@@ -56,19 +56,41 @@ number_read(Numeric number, NumberDigits *result)
 	result->ndigits = (len - header_len) / (int) sizeof(int16);
 }
 
-/* A whole number of at most 16 digits; false for any other.  Zeros at the end are not stored. */
-static bool
-read_short_integer(Numeric number, int64 *result)
+/* A number whose whole part is short. */
+typedef struct ShortNumber
+{
+	int64		whole;			/* what is left when the fraction is cut off */
+	int			fraction;		/* its sign; 0: there is none */
+} ShortNumber;
+
+/* False unless the whole part has at most 16 digits.  Zeros at the end are not stored. */
+static inline bool
+read_short_number(Numeric number, ShortNumber *result)
 {
 	NumberDigits digits;
 	int64		value = 0;
 
 	number_read(number, &digits);
-	if (digits.ndigits > 0 && (digits.weight > 3 || digits.ndigits > digits.weight + 1))
+	if (digits.ndigits == 0)
+		digits.weight = -1;
+	if (digits.weight > 3)
 		return false;
-	for (int i = 0; digits.ndigits > 0 && i <= digits.weight; i++)
+	for (int i = 0; i <= digits.weight; i++)
 		value = value * 10000 + (i < digits.ndigits ? number_digit(&digits, i) : 0);
-	*result = digits.negative ? -value : value;
+	result->whole = digits.negative ? -value : value;
+	result->fraction = digits.ndigits <= digits.weight + 1 ? 0 : digits.negative ? -1 : 1;
+	return true;
+}
+
+/* A whole number of at most 16 digits; false for any other. */
+static bool
+read_short_integer(Numeric number, int64 *result)
+{
+	ShortNumber parts;
+
+	if (!read_short_number(number, &parts) || parts.fraction != 0)
+		return false;
+	*result = parts.whole;
 	return true;
 }
 
@@ -76,11 +98,16 @@ read_short_integer(Numeric number, int64 *result)
 int
 number_compare(Numeric a, Numeric b)
 {
-	int64		x,
+	ShortNumber x,
 				y;
 
-	if (read_short_integer(a, &x) && read_short_integer(b, &y))
-		return (x > y) - (x < y);
+	if (read_short_number(a, &x) && read_short_number(b, &y))
+	{
+		if (x.whole != y.whole)
+			return x.whole < y.whole ? -1 : 1;
+		if (x.fraction == 0 || y.fraction == 0 || x.fraction != y.fraction)
+			return x.fraction - y.fraction;
+	}
 	return DatumGetInt32(DirectFunctionCall2(numeric_cmp, NumericGetDatum(a), NumericGetDatum(b)));
 }
 

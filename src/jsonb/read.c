@@ -15,77 +15,7 @@
 #include "mb/pg_wchar.h"
 #include "utils/numeric.h"
 
-#include "pattern.h"
-
-/* The bytes of the children follow the entries. */
-static inline char *
-container_data(const JsonbContainer *container)
-{
-	uint32		nentries = JsonContainerSize(container);
-
-	if (JsonContainerIsObject(container))
-		nentries *= 2;
-	return (char *) &container->children[nentries];
-}
-
-/* Where entry i starts: core's getJsonbOffset, which is not inlined from here. */
-static inline uint32
-entry_offset(const JsonbContainer *container, uint32 i)
-{
-	uint32		offset = 0;
-
-	while (i-- > 0)
-	{
-		JEntry		entry = container->children[i];
-
-		offset += JBE_OFFLENFLD(entry);
-		if (JBE_HAS_OFF(entry))
-			break;
-	}
-	return offset;
-}
-
-/* The length of entry i, which starts at offset. */
-static inline uint32
-entry_length(const JsonbContainer *container, uint32 i, uint32 offset)
-{
-	JEntry		entry = container->children[i];
-
-	return JBE_HAS_OFF(entry) ? JBE_OFFLENFLD(entry) - offset : JBE_OFFLENFLD(entry);
-}
-
-/* Fill *result from an entry whose bytes (padding included) are data[offset, offset + len). */
-static inline void
-fill_value(JEntry entry, char *data, uint32 offset, uint32 len, JsonbValue *result)
-{
-	switch (entry & JENTRY_TYPEMASK)
-	{
-		case JENTRY_ISSTRING:
-			result->type = jbvString;
-			result->val.string.val = data + offset;
-			result->val.string.len = len;
-			break;
-		case JENTRY_ISNUMERIC:
-			result->type = jbvNumeric;
-			result->val.numeric = (Numeric) (data + INTALIGN(offset));
-			break;
-		case JENTRY_ISBOOL_TRUE:
-		case JENTRY_ISBOOL_FALSE:
-			result->type = jbvBool;
-			result->val.boolean = JBE_ISBOOL_TRUE(entry);
-			break;
-		case JENTRY_ISNULL:
-			result->type = jbvNull;
-			break;
-		default:
-			Assert(JBE_ISCONTAINER(entry));
-			result->type = jbvBinary;
-			/* the padding before a container belongs to its length */
-			result->val.binary.data = (JsonbContainer *) (data + INTALIGN(offset));
-			result->val.binary.len = len - (INTALIGN(offset) - offset);
-			break;
-	}
-}
+#include "walk.h"
 
 /* Entry i's value. */
 static void
@@ -301,13 +231,7 @@ value_get_cstring(const JsonbValue *object, const char *key, JsonbValue *result)
 void
 walk_begin(JsonbWalk *walk, const JsonbContainer *container)
 {
-	walk->container = container;
-	walk->count = JsonContainerSize(container);
-	walk->next = 0;
-	walk->key_offset = 0;
-	walk->value_offset = 0;
-	if (JsonContainerIsObject(container))
-		walk->value_offset = entry_offset(container, walk->count);
+	walk_start(walk, container);
 }
 
 /*
