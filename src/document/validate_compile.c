@@ -15,29 +15,9 @@
 #include "miscadmin.h"
 
 #include "match.h"
-#include "validate.h"
-
-/* The keyword that is being compiled. */
-typedef struct KeywordCall
-{
-	const struct Keyword *keyword;
-	const JsonbValue *argument;
-	const JsonbValue *source;	/* the schema that it stands in */
-	const SchemaPlace *place;	/* of the argument */
-	Schema	   *schema;
-} KeywordCall;
-
-typedef struct Keyword
-{
-	const char *name;
-	void		(*compile) (const KeywordCall *call);
-	size_t		offset;			/* of what it sets in Schema */
-	size_t		about;			/* of the flag that one of its group is there, or NO_GROUP */
-} Keyword;
+#include "validate_compile.h"
 
 #define NO_GROUP	((size_t) -1)
-
-static Schema *compile_schema(const JsonbValue *source, const SchemaPlace *place);
 
 /* The place with dots between its steps; palloc'd, and empty at the root. */
 char *
@@ -77,7 +57,7 @@ name_place(const SchemaPlace *place)
 }
 
 /* 22023: what stands at a place is not what must stand there. */
-pg_noreturn static void
+void
 schema_error(const SchemaPlace *place, const char *must, const JsonbValue *found)
 {
 	ereport(ERROR,
@@ -86,23 +66,11 @@ schema_error(const SchemaPlace *place, const char *must, const JsonbValue *found
 			 errdetail("It is of type %s: %s.", value_type_name(found), value_to_cstring(found))));
 }
 
-static void
-call_error(const KeywordCall *call, const char *must)
+/* The same, of the argument of a keyword. */
+void
+schema_call_error(const KeywordCall *call, const char *must)
 {
 	schema_error(call->place, must, call->argument);
-}
-
-/* A step from a place to a key or to an element. */
-static SchemaPlace
-step_to_key(const SchemaPlace *outer, const JsonbValue *key)
-{
-	return (SchemaPlace) {outer, key->val.string.val, key->val.string.len, 0};
-}
-
-static SchemaPlace
-step_to_element(const SchemaPlace *outer, uint32 index)
-{
-	return (SchemaPlace) {outer, NULL, 0, index};
 }
 
 /* The field of the schema that the keyword sets. */
@@ -117,7 +85,7 @@ static void
 compile_text(const KeywordCall *call)
 {
 	if (call->argument->type != jbvString)
-		call_error(call, "be a string");
+		schema_call_error(call, "be a string");
 }
 
 /* minimum, maximum */
@@ -125,7 +93,7 @@ static void
 compile_bound(const KeywordCall *call)
 {
 	if (call->argument->type != jbvNumeric)
-		call_error(call, "be a number");
+		schema_call_error(call, "be a number");
 	*(Numeric *) target(call) = call->argument->val.numeric;
 }
 
@@ -135,7 +103,7 @@ compile_multiple_of(const KeywordCall *call)
 {
 	if (call->argument->type != jbvNumeric ||
 		number_compare(call->argument->val.numeric, int64_to_numeric(0)) <= 0)
-		call_error(call, "be a number greater than 0");
+		schema_call_error(call, "be a number greater than 0");
 	call->schema->multiple_of = call->argument->val.numeric;
 }
 
@@ -144,7 +112,7 @@ static void
 compile_flag(const KeywordCall *call)
 {
 	if (call->argument->type != jbvBool)
-		call_error(call, "be true or false");
+		schema_call_error(call, "be true or false");
 	*(bool *) target(call) = call->argument->val.boolean;
 }
 
@@ -156,9 +124,9 @@ compile_exclusive(const KeywordCall *call)
 	JsonbValue	value;
 
 	if (call->argument->type != jbvBool)
-		call_error(call, "be true or false");
+		schema_call_error(call, "be true or false");
 	if (!value_get_cstring(call->source, bound, &value))
-		call_error(call, psprintf("stand beside \"%s\"", bound));
+		schema_call_error(call, psprintf("stand beside \"%s\"", bound));
 	*(bool *) target(call) = call->argument->val.boolean;
 }
 
@@ -170,7 +138,7 @@ compile_count(const KeywordCall *call)
 
 	if (call->argument->type != jbvNumeric ||
 		!number_to_int64(call->argument->val.numeric, count) || *count < 0)
-		call_error(call, "be a whole number from 0 on");
+		schema_call_error(call, "be a whole number from 0 on");
 }
 
 /* JSON Schema's types; see value_rank. */
@@ -230,7 +198,7 @@ compile_type(const KeywordCall *call)
 	JsonbValue	element;
 
 	if (schema->types_keyword != NULL)
-		call_error(call, "not stand beside \"type\" or \"bsonType\"");
+		schema_call_error(call, "not stand beside \"type\" or \"bsonType\"");
 	schema->types_keyword = call->keyword->name;
 	schema->types_source = *call->argument;
 	if (!value_is_array(call->argument))
@@ -241,33 +209,33 @@ compile_type(const KeywordCall *call)
 
 		n = value_count(call->argument);
 		if (n == 0)
-			call_error(call, "have a type at least");
+			schema_call_error(call, "have a type at least");
 		names = palloc(n * sizeof(JsonbValue));
 		for (uint32 i = 0; i < n; i++)
 		{
-			SchemaPlace place = step_to_element(call->place, i);
+			SchemaPlace place = schema_place_of_element(call->place, i);
 
 			container_value(call->argument->val.binary.data, i, &element);
 			schema->types |= type_bits(call, &element, &place);
 			names[i] = element;
 		}
 		if (values_make_set(names, n) < n)
-			call_error(call, "not name a type twice");
+			schema_call_error(call, "not name a type twice");
 	}
 	/* none of jsonb's values has such a type */
 	schema->types |= MATCH_TYPE_NONE;
 }
 
 /* The elements of an array argument, which must not be empty; palloc'd. */
-static JsonbValue *
-array_argument(const KeywordCall *call, uint32 *n)
+JsonbValue *
+schema_array_argument(const KeywordCall *call, uint32 *n)
 {
 	JsonbWalk	walk;
 	JsonbValue *elements;
 	uint32		i = 0;
 
 	if (!value_is_array(call->argument) || value_count(call->argument) == 0)
-		call_error(call, "be an array, not empty");
+		schema_call_error(call, "be an array, not empty");
 	*n = value_count(call->argument);
 	elements = palloc_extended(*n * sizeof(JsonbValue), MCXT_ALLOC_HUGE);
 	walk_begin(&walk, call->argument->val.binary.data);
@@ -286,10 +254,10 @@ compile_enum(const KeywordCall *call)
 	Schema	   *schema = call->schema;
 	uint32		n;
 
-	schema->enum_values = array_argument(call, &n);
+	schema->enum_values = schema_array_argument(call, &n);
 	schema->nenum = values_make_set(schema->enum_values, n);
 	if (schema->nenum < n)
-		call_error(call, "not have a value twice");
+		schema_call_error(call, "not have a value twice");
 	schema->has_enum = true;
 	schema->enum_source = *call->argument;
 }
@@ -299,14 +267,14 @@ static void
 compile_list(const KeywordCall *call)
 {
 	SchemaList *list = target(call);
-	JsonbValue *elements = array_argument(call, &list->n);
+	JsonbValue *elements = schema_array_argument(call, &list->n);
 
 	list->schemas = palloc_extended(list->n * sizeof(Schema *), MCXT_ALLOC_HUGE);
 	for (uint32 i = 0; i < list->n; i++)
 	{
-		SchemaPlace place = step_to_element(call->place, i);
+		SchemaPlace place = schema_place_of_element(call->place, i);
 
-		list->schemas[i] = compile_schema(&elements[i], &place);
+		list->schemas[i] = schema_compile_at(&elements[i], &place);
 	}
 }
 
@@ -314,7 +282,7 @@ compile_list(const KeywordCall *call)
 static void
 compile_not(const KeywordCall *call)
 {
-	call->schema->not = compile_schema(call->argument, call->place);
+	call->schema->not = schema_compile_at(call->argument, call->place);
 }
 
 /* The regular expression of this keyword is at this place; an error_context_callback. */
@@ -324,8 +292,9 @@ add_regex_context(void *arg)
 	errcontext("schema, at %s", name_place(arg));
 }
 
-static const Regex *
-compile_regex(const JsonbValue *pattern, SchemaPlace *place)
+/* A regular expression at a place in the schema. */
+const Regex *
+schema_compile_regex(const JsonbValue *pattern, SchemaPlace *place)
 {
 	ErrorContextCallback callback = {error_context_stack, add_regex_context, place};
 	const Regex *regex;
@@ -343,8 +312,8 @@ compile_pattern(const KeywordCall *call)
 	SchemaPlace place = *call->place;
 
 	if (call->argument->type != jbvString)
-		call_error(call, "be a string");
-	call->schema->pattern = compile_regex(call->argument, &place);
+		schema_call_error(call, "be a string");
+	call->schema->pattern = schema_compile_regex(call->argument, &place);
 	call->schema->pattern_source = *call->argument;
 }
 
@@ -359,7 +328,7 @@ compile_items(const KeywordCall *call)
 			compile_list(call);
 	}
 	else
-		call->schema->items = compile_schema(call->argument, call->place);
+		call->schema->items = schema_compile_at(call->argument, call->place);
 }
 
 /* additionalItems, which says nothing unless items is an array */
@@ -370,194 +339,11 @@ compile_additional_items(const KeywordCall *call)
 	JsonbValue	items;
 
 	if (call->argument->type != jbvBool)
-		schema = compile_schema(call->argument, call->place);
+		schema = schema_compile_at(call->argument, call->place);
 	if (!value_get_cstring(call->source, "items", &items) || !value_is_array(&items))
 		return;
 	call->schema->no_more_items = schema == NULL && !call->argument->val.boolean;
 	call->schema->items = schema;
-}
-
-/* additionalProperties */
-static void
-compile_additional_properties(const KeywordCall *call)
-{
-	if (call->argument->type == jbvBool)
-		call->schema->no_more_fields = !call->argument->val.boolean;
-	else
-		call->schema->more_fields = compile_schema(call->argument, call->place);
-}
-
-static void
-check_object(const KeywordCall *call)
-{
-	if (!value_is_object(call->argument))
-		call_error(call, "be an object");
-}
-
-/*
- * Where a name stands among the first n fields of a schema, which are in order,
- * or would stand; true if it is there.
- */
-static bool
-find_field(const Schema *schema, uint32 n, const char *name, int len, uint32 *position)
-{
-	uint32		low = 0;
-	uint32		high = n;
-
-	while (low < high)
-	{
-		uint32		middle = low + (high - low) / 2;
-		const SchemaField *field = &schema->fields[middle];
-		int			cmp = key_compare(field->name, field->len, name, len);
-
-		if (cmp == 0)
-		{
-			*position = middle;
-			return true;
-		}
-		if (cmp < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	*position = low;
-	return false;
-}
-
-/* properties, whose keys are in order */
-static void
-compile_properties(const KeywordCall *call)
-{
-	Schema	   *schema = call->schema;
-	JsonbWalk	walk;
-	JsonbValue	key,
-				value;
-
-	check_object(call);
-	schema->fields = palloc_extended((Size) value_count(call->argument) * sizeof(SchemaField),
-									 MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-	walk_begin(&walk, call->argument->val.binary.data);
-	while (walk_next(&walk, &key, &value))
-	{
-		SchemaPlace place = step_to_key(call->place, &key);
-		SchemaField *field = &schema->fields[schema->nfields++];
-
-		CHECK_FOR_INTERRUPTS();
-		field->name = key.val.string.val;
-		field->len = key.val.string.len;
-		field->declared = true;
-		field->schema = compile_schema(&value, &place);
-	}
-}
-
-static int
-compare_fields(const void *a, const void *b)
-{
-	const SchemaField *x = a;
-	const SchemaField *y = b;
-
-	return key_compare(x->name, x->len, y->name, y->len);
-}
-
-/* The names in an array of strings, none of them twice; palloc'd. */
-static JsonbValue *
-names_argument(const KeywordCall *call, uint32 *n)
-{
-	JsonbValue *names = array_argument(call, n);
-
-	for (uint32 i = 0; i < *n; i++)
-	{
-		SchemaPlace place = step_to_element(call->place, i);
-
-		if (names[i].type != jbvString)
-			schema_error(&place, "be a string", &names[i]);
-	}
-	if (values_make_set(names, *n) < *n)
-		call_error(call, "not have a name twice");
-	return names;
-}
-
-/* required; compiled behind properties */
-static void
-compile_required(const KeywordCall *call)
-{
-	Schema	   *schema = call->schema;
-	uint32		ndeclared = schema->nfields;
-	uint32		n;
-	JsonbValue *names = names_argument(call, &n);
-	SchemaField *fields = palloc_extended((Size) (ndeclared + n) * sizeof(SchemaField),
-										  MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-
-	if (ndeclared > 0)
-		memcpy(fields, schema->fields, ndeclared * sizeof(SchemaField));
-	schema->fields = fields;
-	for (uint32 i = 0; i < n; i++)
-	{
-		uint32		position;
-
-		if (!find_field(schema, ndeclared, names[i].val.string.val, names[i].val.string.len, &position))
-		{
-			position = schema->nfields++;
-			fields[position].name = names[i].val.string.val;
-			fields[position].len = names[i].val.string.len;
-		}
-		fields[position].required = true;
-	}
-	qsort(fields, schema->nfields, sizeof(SchemaField), compare_fields);
-}
-
-/* patternProperties */
-static void
-compile_pattern_properties(const KeywordCall *call)
-{
-	Schema	   *schema = call->schema;
-	JsonbWalk	walk;
-	JsonbValue	key,
-				value;
-
-	check_object(call);
-	schema->patterns = palloc_extended((Size) value_count(call->argument) * sizeof(SchemaPattern), MCXT_ALLOC_HUGE);
-	walk_begin(&walk, call->argument->val.binary.data);
-	while (walk_next(&walk, &key, &value))
-	{
-		SchemaPlace place = step_to_key(call->place, &key);
-		SchemaPattern *pattern = &schema->patterns[schema->npatterns++];
-
-		CHECK_FOR_INTERRUPTS();
-		pattern->regex = compile_regex(&key, &place);
-		pattern->schema = compile_schema(&value, &place);
-	}
-}
-
-/* dependencies: beside a field others, or a schema for the whole object */
-static void
-compile_dependencies(const KeywordCall *call)
-{
-	Schema	   *schema = call->schema;
-	JsonbWalk	walk;
-	JsonbValue	key,
-				value;
-
-	check_object(call);
-	schema->dependencies = palloc_extended((Size) value_count(call->argument) * sizeof(SchemaDependency),
-										   MCXT_ALLOC_HUGE | MCXT_ALLOC_ZERO);
-	walk_begin(&walk, call->argument->val.binary.data);
-	while (walk_next(&walk, &key, &value))
-	{
-		SchemaPlace place = step_to_key(call->place, &key);
-		SchemaDependency *dependency = &schema->dependencies[schema->ndependencies++];
-		KeywordCall inner = *call;
-
-		CHECK_FOR_INTERRUPTS();
-		dependency->name = key.val.string.val;
-		dependency->len = key.val.string.len;
-		inner.argument = &value;
-		inner.place = &place;
-		if (value_is_object(&value))
-			dependency->schema = compile_schema(&value, &place);
-		else
-			dependency->fields = names_argument(&inner, &dependency->nfields);
-	}
 }
 
 #define OF(field) offsetof(Schema, field)
@@ -589,18 +375,18 @@ static const Keyword known_keywords[] =
 	{"additionalItems", compile_additional_items, OF(items), OF(about_arrays)},
 	{"minProperties", compile_count, OF(min_properties), OF(about_objects)},
 	{"maxProperties", compile_count, OF(max_properties), OF(about_objects)},
-	{"properties", compile_properties, OF(fields), OF(about_objects)},
-	{"required", compile_required, OF(fields), OF(about_objects)},
-	{"patternProperties", compile_pattern_properties, OF(patterns), OF(about_objects)},
-	{"additionalProperties", compile_additional_properties, OF(more_fields), OF(about_objects)},
-	{"dependencies", compile_dependencies, OF(dependencies), OF(about_objects)}
+	{"properties", schema_compile_fields, OF(fields), OF(about_objects)},
+	{"required", schema_compile_required, OF(fields), OF(about_objects)},
+	{"patternProperties", schema_compile_patterns, OF(patterns), OF(about_objects)},
+	{"additionalProperties", schema_compile_more_fields, OF(more_fields), OF(about_objects)},
+	{"dependencies", schema_compile_dependencies, OF(dependencies), OF(about_objects)}
 };
 
 /* 22023 unless the key is a keyword. */
 static void
 check_keyword(const JsonbValue *key, const SchemaPlace *outer)
 {
-	SchemaPlace place = step_to_key(outer, key);
+	SchemaPlace place = schema_place_of_key(outer, key);
 
 	for (int i = 0; i < lengthof(known_keywords); i++)
 		if (value_is_string(key, known_keywords[i].name))
@@ -612,8 +398,8 @@ check_keyword(const JsonbValue *key, const SchemaPlace *outer)
 }
 
 /* Compiles the schema at a place; NULL is the root. */
-static Schema *
-compile_schema(const JsonbValue *source, const SchemaPlace *outer)
+Schema *
+schema_compile_at(const JsonbValue *source, const SchemaPlace *outer)
 {
 	Schema	   *schema;
 
@@ -654,29 +440,5 @@ compile_schema(const JsonbValue *source, const SchemaPlace *outer)
 Schema *
 schema_compile(const JsonbValue *source)
 {
-	return compile_schema(source, NULL);
-}
-
-/* From now on a schema that is closed takes this field of the document, too. */
-void
-schema_allow_field(Schema *schema, const char *name, int len)
-{
-	SchemaField *fields;
-	uint32		position;
-
-	if (find_field(schema, schema->nfields, name, len, &position))
-	{
-		schema->fields[position].declared = true;
-		return;
-	}
-	fields = palloc0((Size) (schema->nfields + 1) * sizeof(SchemaField));
-	if (position > 0)
-		memcpy(fields, schema->fields, position * sizeof(SchemaField));
-	if (position < schema->nfields)
-		memcpy(&fields[position + 1], &schema->fields[position], (schema->nfields - position) * sizeof(SchemaField));
-	fields[position].name = name;
-	fields[position].len = len;
-	fields[position].declared = true;
-	schema->fields = fields;
-	schema->nfields++;
+	return schema_compile_at(source, NULL);
 }
