@@ -408,6 +408,8 @@ writer_close(Writer *writer)
 	{
 		CommandCounterIncrement();
 		open_executor(writer);
+		/* the parents may be rows of another definition, whose flush is an event of a trigger that is not in relinfo */
+		writer->estate->es_opened_result_relations = NIL;
 		AfterTriggerEndQuery(writer->estate);
 	}
 	if (writer->slot != NULL)
