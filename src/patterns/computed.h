@@ -22,7 +22,8 @@
  *		computed_queue		deltas → the queue → parents
  *		computed_batch		some parents at a time, and what their rows make
  *		computed_refresh	refresh_computed and verify_computed
- *		computed_ddl		create_computed and drop_computed
+ *		computed_ddl		create_computed
+ *		computed_drop		drop_computed
  */
 #ifndef PATTERN_COMPUTED_H
 #define PATTERN_COMPUTED_H
@@ -137,6 +138,7 @@ typedef struct ViewDefinition
 	List	   *columns;		/* the base table's that are used, as a list of int */
 	bool		incremental;
 	bool		environment;	/* depends on settings; see environment_enter */
+	bool		functions;		/* rows are put through functions of the user's */
 	int			nstates;
 	StateSpec  *states;
 	int			nnumbers;		/* in the hidden field */
@@ -161,7 +163,6 @@ typedef struct Definition
 	Oid			index;			/* unique, on the parent's key */
 	Oid			base_owner;
 	Oid			parent_owner;
-	bool		referenced;		/* a foreign key sees to it that there is a parent */
 	bool		direct;			/* the parent may be written without the executor */
 	TriggerDesc *parent_triggers;	/* those that a direct write fires */
 	TriggerDesc *flush;			/* the event that fires a flush */
@@ -174,6 +175,7 @@ typedef struct Definition
 	FmgrInfo	key_hash;
 	FmgrInfo	key_equal;
 	FmgrInfo	key_compare;
+	Oid			key_operator;	/* that two keys are equal by */
 	FmgrInfo	index_equal;	/* the index's column and a key */
 	Oid			key_subtype;
 	/* to evaluate the expressions on a row */
@@ -218,6 +220,8 @@ extern int	state_width(StateKind kind);
 extern char *view_digest(const ViewDefinition *view, List *columns);
 extern void view_read(Oid view, const char *key, ViewDefinition *result);
 extern Definition *definition_get(Oid view, Oid parent);
+extern Oid	definition_key_type(Oid key, Oid column);
+extern Datum definition_key(const Definition *definition, Oid type, Datum value);
 extern bool definition_covers(const Definition *definition, Oid relid);
 extern Oid	parent_key_index(Relation parent, AttrNumber key_column);
 extern Trigger *parent_trigger(Relation parent, Oid view);
@@ -406,6 +410,8 @@ typedef struct Batch
 	int			nrows;
 	BatchRow   *rows;			/* of keys that have any, in order */
 	GroupResult empty;			/* of no rows; not in the context */
+	bool		has_last;
+	Datum		last;			/* key of this batch, as SQL sorts; not in the context */
 } Batch;
 
 extern char *type_name(Oid type);
@@ -432,6 +438,11 @@ extern Definition *parent_definition(const TriggerData *trigger);
  */
 extern List *parent_views(Oid parent);
 extern bool computed_restamp(Oid parent, Oid view);
+
+/*
+ * computed_drop.c
+ */
+extern void computed_drop_triggers(Oid base, Oid view, Oid parent);
 
 /*
  * computed_top.c

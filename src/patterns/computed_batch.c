@@ -15,6 +15,7 @@
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/typcache.h"
 
 #include "computed.h"
 
@@ -56,6 +57,18 @@ batch_create(Definition *definition)
 	return batch;
 }
 
+/* The next batch begins behind the last key of this one. */
+static void
+batch_note_last(Batch *batch)
+{
+	const Definition *definition = batch->definition;
+
+	if (batch->has_last && !definition->key_byval)
+		pfree(DatumGetPointer(batch->last));
+	batch->last = datumCopy(batch->keys[batch->nkeys - 1], definition->key_byval, definition->key_len);
+	batch->has_last = true;
+}
+
 /* The keys behind the last one of a batch, or the first; false if there are none. */
 bool
 batch_next(Batch *batch)
@@ -63,10 +76,10 @@ batch_next(Batch *batch)
 	Definition *definition = batch->definition;
 	Oid			parent = definition->key.parent;
 	const char *column = quote_identifier(get_attname(parent, definition->key_column, false));
-	bool		first = batch->nkeys == 0;
-	Datum		last = first ? (Datum) 0 : datumCopy(batch->keys[batch->nkeys - 1], definition->key_byval, definition->key_len);
+	bool		first = !batch->has_last;
 	OwnerSwitch before;
 	Oid			type = definition->view.key_type;
+	TypeCacheEntry *order = lookup_type_cache(type, TYPECACHE_GT_OPR);
 
 	MemoryContextReset(batch->context);
 	owner_enter(definition->parent_owner, &before);
@@ -74,9 +87,9 @@ batch_next(Batch *batch)
 	if (SPI_execute_with_args(psprintf("SELECT %s::%s FROM %s WHERE %s ORDER BY %s LIMIT %d", column,
 									   type_name(type), relation_quoted_name(parent),
 									   first ? psprintf("%s IS NOT NULL", column) :
-									   psprintf("%s OPERATOR(pg_catalog.>) $1", column),
+									   psprintf("%s %s $1", column, operator_quoted_name(order->gt_opr)),
 									   column, COMPUTED_BATCH),
-							  first ? 0 : 1, &type, &last, NULL, true, 0) != SPI_OK_SELECT)
+							  first ? 0 : 1, &type, &batch->last, NULL, true, 0) != SPI_OK_SELECT)
 		elog(ERROR, "could not read the keys of a parent");
 	batch->nkeys = SPI_processed;
 	batch->keys = MemoryContextAlloc(batch->context, Max(batch->nkeys, 1) * sizeof(Datum));
@@ -91,6 +104,10 @@ batch_next(Batch *batch)
 	}
 	SPI_finish();
 	owner_leave(&before);
+	if (batch->nkeys > 0)
+		batch_note_last(batch);
+	/* the index may have another collation than the column */
+	qsort_arg(batch->keys, batch->nkeys, sizeof(Datum), definition_compare_keys, definition);
 	return batch->nkeys > 0;
 }
 
@@ -143,6 +160,7 @@ batch_compute(Batch *batch, const Datum *keys, int nkeys, Snapshot snapshot)
 		CHECK_FOR_INTERRUPTS();
 		definition_row(&definition->view, SPI_tuptable->vals[i], SPI_tuptable->tupdesc,
 					   &batch->rows[i].key, &batch->rows[i].group);
+		batch->rows[i].key = definition_key(definition, SPI_gettypeid(SPI_tuptable->tupdesc, 1), batch->rows[i].key);
 	}
 	qsort_arg(batch->rows, batch->nrows, sizeof(BatchRow), compare_rows, definition);
 	MemoryContextSwitchTo(caller);

@@ -232,6 +232,24 @@ delta_of(Collector *collector, Datum key)
 	return delta;
 }
 
+/* An argument in plain memory, which goes with the row: what is kept of it is copied. */
+static Datum
+detoast_argument(const StateSpec *spec, Datum value)
+{
+	switch (spec->kind)
+	{
+		case STATE_SUM_NUMERIC:
+		case STATE_SUM_SCALED:
+		case STATE_SUBSET:
+			return PointerGetDatum(PG_DETOAST_DATUM(value));
+		case STATE_MIN:
+		case STATE_MAX:
+			return spec->typlen == -1 ? PointerGetDatum(PG_DETOAST_DATUM_PACKED(value)) : value;
+		default:
+			return value;
+	}
+}
+
 static void
 change_delta(Collector *collector, const Row *row, int sign, const Row *other)
 {
@@ -244,20 +262,22 @@ change_delta(Collector *collector, const Row *row, int sign, const Row *other)
 		delta->recompute = true;
 		return;
 	}
-	caller = MemoryContextSwitchTo(pending_context());
 	for (int i = 0; i < view->nstates; i++)
 	{
 		const StateSpec *spec = &view->states[i];
+		Datum		value;
 
 		/* what stays in the group unchanged has not left it */
 		if (other != NULL && row->nulls[i] == other->nulls[i] &&
 			(row->nulls[i] || spec->argument == NULL ||
 			 datum_image_eq(row->values[i], other->values[i], spec->typbyval, spec->typlen)))
 			continue;
-		if (!state_add(spec, &delta->states[i], row->values[i], row->nulls[i], sign))
+		value = row->nulls[i] ? (Datum) 0 : detoast_argument(spec, row->values[i]);
+		caller = MemoryContextSwitchTo(pending_context());
+		if (!state_add(spec, &delta->states[i], value, row->nulls[i], sign))
 			delta->recompute = true;
+		MemoryContextSwitchTo(caller);
 	}
-	MemoryContextSwitchTo(caller);
 }
 
 /* A column of both rows: is it the same, without a look at what is toasted away? */
@@ -310,17 +330,12 @@ collect_rows(Collector *collector, NullableDatum *removed, NullableDatum *added)
 		change_delta(collector, &rows[1], 1, same ? &rows[0] : NULL);
 }
 
-/*
- * The same with settings that are alike in every session, and as the owner of the
- * rows: a function of the user's sees what he may see.
- */
+/* The same with settings that are alike in every session. */
 static pg_noinline void
 collect_in_environment(Collector *collector, NullableDatum *removed, NullableDatum *added)
 {
 	Environment before;
-	OwnerSwitch owner;
 
-	owner_enter(collector->definition->base_owner, &owner);
 	environment_enter(&before);
 	PG_TRY();
 	{
@@ -331,6 +346,22 @@ collect_in_environment(Collector *collector, NullableDatum *removed, NullableDat
 		environment_leave(&before);
 	}
 	PG_END_TRY();
+}
+
+/*
+ * The same as the owner of the rows: a function of the user's sees what he may
+ * see, and so must not find what the one who writes has put into his search path.
+ */
+static void
+collect_as_owner(Collector *collector, NullableDatum *removed, NullableDatum *added)
+{
+	OwnerSwitch owner;
+	int			level;
+
+	owner_enter(collector->definition->base_owner, &owner);
+	level = safe_path_enter();
+	collect_in_environment(collector, removed, added);
+	safe_path_leave(level);
 	owner_leave(&owner);
 }
 
@@ -343,7 +374,9 @@ collect(Collector *collector, NullableDatum *removed, NullableDatum *added)
 	if (removed != NULL && added != NULL && same_columns(definition, removed, added))
 		return;
 	caller = MemoryContextSwitchTo(definition->econtext->ecxt_per_tuple_memory);
-	if (definition->view.environment)
+	if (definition->view.functions)
+		collect_as_owner(collector, removed, added);
+	else if (definition->view.environment)
 		collect_in_environment(collector, removed, added);
 	else
 		collect_rows(collector, removed, added);

@@ -1,6 +1,6 @@
 /*
  * patterns/computed_ddl.c
- *		Computed pattern: create_computed and drop_computed.
+ *		Computed pattern: create_computed.
  *
  * A definition is kept by triggers.  On the base table, for each row, three that
  * never fire but look at rows (see computed_collect); for TRUNCATE one, on
@@ -19,7 +19,6 @@
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
 #include "miscadmin.h"
-#include "nodes/primnodes.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
@@ -44,7 +43,6 @@ typedef struct Request
 } Request;
 
 PG_FUNCTION_INFO_V1(pattern_create_computed);
-PG_FUNCTION_INFO_V1(pattern_drop_computed);
 
 static const char tables[] = {RELKIND_RELATION, RELKIND_PARTITIONED_TABLE, '\0'};
 
@@ -152,60 +150,6 @@ create_parent_trigger(const Request *request)
 					 relation_quoted_name(request->parent),
 					 trigger_target_call(request->schema, list_make1_oid(request->view)),
 					 quote_qualified_identifier(request->schema, "computed_parent")));
-}
-
-/* Is it one of the triggers that look at rows for a view and a parent? */
-static bool
-is_row_trigger(const Trigger *trigger, Oid view, Oid parent)
-{
-	FuncExpr   *call;
-	Const	   *first,
-			   *second;
-
-	if (!is_our_trigger(trigger, "pattern_computed_row") || trigger->tgqual == NULL)
-		return false;
-	call = stringToNode(trigger->tgqual);
-	if (!IsA(call, FuncExpr) || list_length(call->args) < 3)
-		return false;
-	first = lsecond(call->args);
-	second = lthird(call->args);
-	return IsA(first, Const) && IsA(second, Const) &&
-		DatumGetObjectId(first->constvalue) == view && DatumGetObjectId(second->constvalue) == parent;
-}
-
-/* Drop the triggers of a definition that a table has itself. */
-static void
-drop_triggers(Oid relid, Oid view, Oid parent)
-{
-	Relation	relation = table_open(relid, NoLock);
-	TriggerDesc *triggers = CopyTriggerDesc(relation->trigdesc);
-
-	table_close(relation, NoLock);
-	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
-	{
-		Trigger    *trigger = &triggers->triggers[i];
-		bool		is_flush = is_our_trigger(trigger, "pattern_computed_flush") && trigger->tgqual != NULL;
-
-		if (trigger->tgisclone)
-			continue;
-		if (is_flush)
-		{
-			List	   *targets = trigger_targets(trigger, flush_targets(trigger));
-
-			is_flush = linitial_oid(targets) == view && lsecond_oid(targets) == parent;
-		}
-		if (is_flush || is_row_trigger(trigger, view, parent))
-			spi_run(psprintf("DROP TRIGGER %s ON %s", quote_identifier(trigger->tgname), relation_quoted_name(relid)));
-	}
-}
-
-static void
-drop_base_triggers(Oid base, Oid view, Oid parent)
-{
-	ListCell   *cell;
-
-	foreach(cell, find_all_inheritors(base, ShareRowExclusiveLock, NULL))
-		drop_triggers(lfirst_oid(cell), view, parent);
 }
 
 /*
@@ -384,8 +328,12 @@ create_queue(const Request *request)
 										  namespace, false);
 	char	   *table = quote_qualified_identifier(get_namespace_name(namespace), name);
 	Oid			owner = relation_owner(request->parent);
+	Oid			type = definition_key_type(request->definition.key_type,
+										   get_atttype(request->parent, get_attnum(request->parent, request->key_column)));
 
-	spi_run(psprintf("CREATE TABLE %s (key %s)", table, type_name(request->definition.key_type)));
+	spi_run(psprintf("CREATE TABLE %s (key %s)", table, type_name(OidIsValid(type) ? type : request->definition.key_type)));
+	/* rows are deleted from it, which a publication of all tables would refuse */
+	spi_run(psprintf("ALTER TABLE %s REPLICA IDENTITY FULL", table));
 	if (owner != GetUserId())
 		spi_run(psprintf("ALTER TABLE %s OWNER TO %s", table, quote_identifier(GetUserNameFromId(owner, false))));
 	return get_relname_relid(name, namespace);
@@ -424,6 +372,13 @@ computed_create(Oid relation, const char *column, Oid source, const char *key, A
 	definition = definition_get(source, relation);
 	if (populate)
 		(void) definition_refresh(definition, NULL, true);
+	else
+	{
+		GroupResult none;
+
+		/* an error of what is over no rows shows here, not when the last row goes */
+		group_recompute(definition, (Datum) 0, true, &none);
+	}
 	return true;
 }
 
@@ -439,68 +394,6 @@ pattern_create_computed(PG_FUNCTION_ARGS)
 								   PG_ARGISNULL(5) ? NULL : argument_name(fcinfo, 5, "parent_key"),
 								   PG_ARGISNULL(6) ? "immediate" : argument_text(fcinfo, 6, "mode"),
 								   PG_ARGISNULL(7) || PG_GETARG_BOOL(7)));
-}
-
-/* The table that a view selects from, whatever else it says; InvalidOid if there is none with our triggers. */
-static Oid
-find_base(Oid view, Oid parent, Oid *queue)
-{
-	ViewDefinition definition;
-	Relation	base;
-	Trigger    *trigger;
-
-	*queue = InvalidOid;
-	view_read(view, NULL, &definition);
-	base = table_open(definition.base, AccessShareLock);
-	trigger = definition_trigger(base, view, parent);
-	if (trigger != NULL && flush_targets(trigger) == 3)
-		*queue = lthird_oid(trigger_targets(trigger, 3));
-	table_close(base, AccessShareLock);
-	return trigger == NULL ? InvalidOid : definition.base;
-}
-
-/* drop_computed(relation regclass, source regclass, if_exists boolean) → boolean */
-Datum
-pattern_drop_computed(PG_FUNCTION_ARGS)
-{
-	Oid			parent,
-				view,
-				base,
-				queue;
-	Relation	relation;
-	Trigger    *trigger;
-	char	   *name;
-
-	argument_check_given(fcinfo, 0, "relation");
-	argument_check_given(fcinfo, 1, "source");
-	parent = PG_GETARG_OID(0);
-	view = PG_GETARG_OID(1);
-	relation_lock_owned(parent, ShareRowExclusiveLock, tables);
-	if (!list_member_oid(parent_views(parent), view))
-	{
-		ereport(argument_flag(fcinfo, 2) ? NOTICE : ERROR,
-				(errcode(ERRCODE_UNDEFINED_OBJECT),
-				 errmsg("view \"%s\" is not kept in documents of relation \"%s\"%s", get_rel_name(view),
-						get_rel_name(parent), argument_flag(fcinfo, 2) ? ", skipping" : "")));
-		PG_RETURN_BOOL(false);
-	}
-	base = find_base(view, parent, &queue);
-	if (OidIsValid(base))
-	{
-		/* what this transaction has changed before is still applied */
-		computed_flush_due(true);
-		computed_flush_due(false);
-		relation_lock_owned(base, ShareRowExclusiveLock, tables);
-		drop_base_triggers(base, view, parent);
-	}
-	relation = table_open(parent, NoLock);
-	trigger = parent_trigger(relation, view);
-	name = pstrdup(trigger->tgname);
-	table_close(relation, NoLock);
-	spi_run(psprintf("DROP TRIGGER %s ON %s", quote_identifier(name), relation_quoted_name(parent)));
-	if (OidIsValid(queue))
-		spi_run(psprintf("DROP TABLE %s", relation_quoted_name(queue)));
-	PG_RETURN_BOOL(true);
 }
 
 /* Make the triggers for what the view says now, if that is another; were they made? */
@@ -531,7 +424,7 @@ computed_restamp(Oid parent, Oid view)
 		request.queue = lthird_oid(trigger_targets(trigger, 3));
 	table_close(base, AccessShareLock);
 	relation_lock_owned(request.definition.base, ShareRowExclusiveLock, tables);
-	drop_base_triggers(request.definition.base, view, parent);
+	computed_drop_triggers(request.definition.base, view, parent);
 	create_base_triggers(&request);
 	CommandCounterIncrement();
 	return true;

@@ -20,12 +20,12 @@
 #include "catalog/partition.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
-#include "catalog/pg_constraint.h"
 #include "catalog/pg_trigger.h"
 #include "catalog/pg_type.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/optimizer.h"
+#include "parser/parse_coerce.h"
 #include "utils/builtins.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -190,17 +190,50 @@ parent_key_index(Relation parent, AttrNumber key_column)
 	return result;
 }
 
+static bool
+is_integer(Oid type)
+{
+	return type == INT2OID || type == INT4OID || type == INT8OID;
+}
+
+/*
+ * The type that keys have, from that of the view's column and that of the
+ * parent's: one that holds the values of both.  InvalidOid if there is none.
+ */
+Oid
+definition_key_type(Oid key, Oid column)
+{
+	Oid			type = getBaseType(column);
+
+	if (is_integer(key) && is_integer(type))
+		return get_typlen(key) < get_typlen(type) ? type : key;
+	return type == getBaseType(key) || IsBinaryCoercible(type, key) ? key : InvalidOid;
+}
+
+/* A value of the view's column or of the parent's as a key. */
+Datum
+definition_key(const Definition *definition, Oid type, Datum value)
+{
+	if (definition->view.key_type == INT8OID && type != INT8OID && is_integer(type))
+		return Int64GetDatum(type == INT2OID ? DatumGetInt16(value) : DatumGetInt32(value));
+	if (definition->view.key_type == INT4OID && type == INT2OID)
+		return Int32GetDatum(DatumGetInt16(value));
+	return value;
+}
+
 /* 42804 unless keys of the view can be looked up in the parent's index. */
 static void
 prepare_key(Definition *definition)
 {
-	const ViewDefinition *view = &definition->view;
-	TypeCacheEntry *type = lookup_type_cache(view->key_type, TYPECACHE_HASH_PROC_FINFO | TYPECACHE_CMP_PROC_FINFO |
+	ViewDefinition *view = &definition->view;
+	Oid			key_type = definition_key_type(view->key_type, get_atttype(definition->key.parent, definition->key_column));
+	TypeCacheEntry *type = lookup_type_cache(OidIsValid(key_type) ? key_type : view->key_type,
+											 TYPECACHE_HASH_PROC_FINFO | TYPECACHE_CMP_PROC_FINFO |
 											 TYPECACHE_EQ_OPR_FINFO | TYPECACHE_BTREE_OPFAMILY);
 	Relation	index = index_open(definition->index, AccessShareLock);
 	Oid			equal = InvalidOid;
 
-	if (OidIsValid(type->btree_opintype))
+	if (OidIsValid(key_type) && OidIsValid(type->btree_opintype))
 		equal = get_opfamily_member(index->rd_opfamily[0], index->rd_opcintype[0], type->btree_opintype,
 									BTEqualStrategyNumber);
 	if (!OidIsValid(equal) || !OidIsValid(type->hash_proc_finfo.fn_oid))
@@ -213,6 +246,13 @@ prepare_key(Definition *definition)
 				 errdetail("The column is of type %s.",
 						   format_type_be(get_atttype(definition->key.parent, definition->key_column))),
 				 errhint("Cast the key in the view.")));
+	if (key_type != view->key_type)
+	{
+		/* an integer that is shorter than the parent's is compared with it by the operator for both */
+		view->key_eq = get_opfamily_member(type->btree_opf, view->key_type, key_type, BTEqualStrategyNumber);
+		view->key_type = key_type;
+	}
+	definition->key_operator = type->eq_opr;
 	definition->index_collation = index->rd_indcollation[0];
 	if ((OidIsValid(view->key_collation) && !get_collation_isdeterministic(view->key_collation)) ||
 		(OidIsValid(definition->index_collation) && !get_collation_isdeterministic(definition->index_collation)))
@@ -229,35 +269,6 @@ prepare_key(Definition *definition)
 	get_typlenbyval(view->key_type, &definition->key_len, &definition->key_byval);
 }
 
-/* Does a foreign key that is checked at once see to it that a row has its parent? */
-static bool
-is_referenced(Relation base, const Definition *definition)
-{
-	const Var  *key = (const Var *) definition->view.key;
-	bool		result = false;
-	ListCell   *cell;
-
-	if (!IsA(key, Var))
-		return false;
-	foreach(cell, RelationGetFKeyList(base))
-	{
-		ForeignKeyCacheInfo *foreign = lfirst(cell);
-		HeapTuple	tuple;
-
-		if (foreign->confrelid != definition->key.parent || foreign->nkeys != 1 ||
-			foreign->conkey[0] != key->varattno || foreign->confkey[0] != definition->key_column)
-			continue;
-		tuple = SearchSysCache1(CONSTROID, ObjectIdGetDatum(foreign->conoid));
-		if (!HeapTupleIsValid(tuple))
-			continue;
-		if (!((Form_pg_constraint) GETSTRUCT(tuple))->condeferrable &&
-			((Form_pg_constraint) GETSTRUCT(tuple))->convalidated)
-			result = true;
-		ReleaseSysCache(tuple);
-	}
-	return result;
-}
-
 /* The triggers that a direct write of the parent fires; *direct is false if there may be none. */
 static void
 prepare_parent(Definition *definition, Relation parent)
@@ -269,7 +280,7 @@ prepare_parent(Definition *definition, Relation parent)
 	int			n = 0;
 
 	definition->direct = parent->rd_rel->relkind == RELKIND_RELATION && !parent->rd_rel->relispartition &&
-		!is_key && parent->rd_rules == NULL &&
+		!is_key && parent->rd_rules == NULL && TupleDescAttr(parent->rd_att, definition->doc_column - 1)->atttypid == JSONBOID &&
 		(constraints == NULL || (!constraints->has_generated_stored && constraints->num_check == 0));
 	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
 	{
@@ -376,7 +387,6 @@ read_base(Definition *definition)
 	if (definition->mode == COMPUTED_QUEUED)
 		definition->queue = lthird_oid(trigger_targets(trigger, 3));
 	prepare_flush(definition, trigger);
-	definition->referenced = is_referenced(base, definition);
 	table_close(base, AccessShareLock);
 }
 
@@ -418,6 +428,7 @@ prepare_expressions(Definition *definition)
 	ViewDefinition *view = &definition->view;
 	TupleDesc	row = CreateTemplateTupleDesc(Max(list_length(view->columns), 1));
 	TupleDesc	results = CreateTemplateTupleDesc(Max(view->naggregates, 1));
+	Node	   *key;
 	ListCell   *cell;
 
 	definition->ncolumns = list_length(view->columns);
@@ -438,7 +449,11 @@ prepare_expressions(Definition *definition)
 	definition->econtext = CreateStandaloneExprContext();
 	definition->row = MakeSingleTupleTableSlot(row, &TTSOpsVirtual);
 	definition->results = MakeSingleTupleTableSlot(results, &TTSOpsVirtual);
-	definition->key_state = prepare_expression(view->key, view);
+	key = (Node *) copyObject(view->key);
+	if (exprType(key) != view->key_type && is_integer(view->key_type))
+		key = coerce_to_target_type(NULL, key, exprType(key), view->key_type, -1, COERCION_IMPLICIT,
+									COERCE_IMPLICIT_CAST, -1);
+	definition->key_state = prepare_expression((Expr *) key, view);
 	definition->where_state = prepare_expression(view->where, view);
 	for (int i = 0; i < view->nstates; i++)
 	{
@@ -461,6 +476,7 @@ build(Oid view, Oid parent)
 	MemoryContext caller = MemoryContextSwitchTo(context);
 	Definition *definition = palloc0(sizeof(Definition));
 	OwnerSwitch before;
+	int			level;
 
 	definition->context = context;
 	definition->key.view = view;
@@ -474,7 +490,10 @@ build(Oid view, Oid parent)
 	relation_check_trusted(view, definition->view.base);
 	relation_check_trusted(definition->view.base, parent);
 	owner_enter(definition->base_owner, &before);
+	/* functions in SQL are put in place of their calls */
+	level = safe_path_enter();
 	prepare_expressions(definition);
+	safe_path_leave(level);
 	owner_leave(&before);
 	MemoryContextSwitchTo(caller);
 	return definition;

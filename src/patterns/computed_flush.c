@@ -191,22 +191,6 @@ apply_group(Writer *writer, ParentGroup *group)
 	return writer_update(writer, group->key, doc);
 }
 
-/* Wait for those who insert the parent that is missing; is there something to wait for? */
-static bool
-lock_missing(ParentGroup *group)
-{
-	bool		any = false;
-
-	for (int i = 0; i < group->n; i++)
-	{
-		if (group->definitions[i]->referenced)
-			continue;
-		definition_lock_missing(group->definitions[i], group->key, false);
-		any = true;
-	}
-	return any;
-}
-
 static void
 flush_group(Writer *writer, ParentGroup *group)
 {
@@ -220,10 +204,12 @@ flush_group(Writer *writer, ParentGroup *group)
 			if (apply_group(writer, group))
 				return;
 		}
-		else if (waited || !lock_missing(group))
+		else if (waited)
 			return;
 		else
 		{
+			/* it is one lock for all definitions of the parent */
+			definition_lock_missing(group->definitions[0], group->key, false);
 			waited = true;
 			writer_renew(writer, NULL);
 		}

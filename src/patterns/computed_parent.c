@@ -44,12 +44,9 @@ compute(Definition *definition, Jsonb *doc, Datum key, bool isnull)
 	if (!isnull)
 	{
 		/* a row of the same query may wait to be added; what is computed has it already */
-		if (!definition->referenced)
-			definition_lock_missing(definition, key, true);
+		definition_lock_missing(definition, key, true);
 		if (pending_find(definition, key))
 			pending_delta(definition, key, false)->recompute = true;
-		else if (definition->referenced)
-			isnull = true;		/* nothing can refer to it yet */
 	}
 	group_recompute(definition, key, isnull, &result);
 	return group_store(definition, doc, &result);
@@ -85,10 +82,14 @@ new_key(const Definition *definition, const TriggerData *trigger, HeapTuple row,
 	TupleTableSlot *slot;
 	EState	   *estate;
 	ExprContext *econtext;
+	Oid			type = getBaseType(TupleDescAttr(desc, column - 1)->atttypid);
 	Datum		key;
 
 	if (TupleDescAttr(desc, column - 1)->attgenerated == '\0')
-		return heap_getattr(row, column, desc, isnull);
+	{
+		key = heap_getattr(row, column, desc, isnull);
+		return *isnull ? key : definition_key(definition, type, key);
+	}
 	estate = CreateExecutorState();
 	econtext = GetPerTupleExprContext(estate);
 	slot = MakeSingleTupleTableSlot(desc, &TTSOpsHeapTuple);
@@ -96,7 +97,7 @@ new_key(const Definition *definition, const TriggerData *trigger, HeapTuple row,
 	econtext->ecxt_scantuple = slot;
 	key = ExecEvalExpr(ExecPrepareExpr((Expr *) build_column_default(relation, column), estate), econtext, isnull);
 	if (!*isnull)
-		key = datumCopy(key, definition->key_byval, definition->key_len);
+		key = datumCopy(definition_key(definition, type, key), definition->key_byval, definition->key_len);
 	ExecDropSingleTupleTableSlot(slot);
 	FreeExecutorState(estate);
 	return key;
@@ -106,12 +107,14 @@ new_key(const Definition *definition, const TriggerData *trigger, HeapTuple row,
 static bool
 has_key(const Definition *definition, const TriggerData *trigger, Datum key, bool isnull)
 {
+	TupleDesc	desc = RelationGetDescr(trigger->tg_relation);
+	AttrNumber	column = trigger->tg_trigger->tgattr[1];
 	bool		old_isnull;
-	Datum		old = heap_getattr(trigger->tg_trigtuple, trigger->tg_trigger->tgattr[1],
-								   RelationGetDescr(trigger->tg_relation), &old_isnull);
+	Datum		old = heap_getattr(trigger->tg_trigtuple, column, desc, &old_isnull);
 
 	if (isnull || old_isnull)
 		return isnull == old_isnull;
+	old = definition_key(definition, getBaseType(TupleDescAttr(desc, column - 1)->atttypid), old);
 	return DatumGetBool(FunctionCall2Coll(unconstify(FmgrInfo *, &definition->key_equal),
 										  definition->index_collation, old, key));
 }

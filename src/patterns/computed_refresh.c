@@ -219,14 +219,7 @@ definition_refresh(Definition *definition, ArrayType *keys, bool tell)
 	else
 	{
 		while (batch_next(batch))
-		{
-			int			nkeys = batch->nkeys;
-			Datum		last = batch->keys[nkeys - 1];
-
 			refresh_batch(batch, &progress, tell);
-			batch->nkeys = nkeys;
-			batch->keys[nkeys - 1] = last;
-		}
 	}
 	MemoryContextDelete(batch->context);
 	return progress.changed;

@@ -57,16 +57,14 @@ big_add(StateDelta *delta, Numeric number, int sign)
 static void
 integer_add(StateDelta *delta, int64 value, int sign)
 {
-	bool		overflow = sign > 0 ? pg_add_s64_overflow(delta->sum, value, &delta->sum) :
-		pg_sub_s64_overflow(delta->sum, value, &delta->sum);
+	int64		sum;
+	bool		overflow = sign > 0 ? pg_add_s64_overflow(delta->sum, value, &sum) :
+		pg_sub_s64_overflow(delta->sum, value, &sum);
 
 	if (overflow)
-	{
-		/* undo what wrapped around, and go on with both */
-		delta->sum = sign > 0 ? (int64) ((uint64) delta->sum - (uint64) value) :
-			(int64) ((uint64) delta->sum + (uint64) value);
 		big_add(delta, int64_to_numeric(value), sign);
-	}
+	else
+		delta->sum = sum;
 }
 
 /* Note rows of a scale; the rows of lower scales are not counted. */
@@ -370,6 +368,31 @@ apply_number(const StateSpec *spec, const JsonbValue *hidden, const StateDelta *
 	return apply_scale(delta, state);
 }
 
+/* May the field be a value of the type?  Somebody may have written it while triggers did not fire. */
+static bool
+may_be_value(const StateSpec *spec, const JsonbValue *field)
+{
+	int64		number;
+
+	switch (spec->type)
+	{
+		case INT2OID:
+		case INT4OID:
+		case INT8OID:
+			if (field->type != jbvNumeric || numeric_scale_of(field->val.numeric) > 0 ||
+				!number_to_int64(field->val.numeric, &number))
+				return false;
+			return spec->type == INT8OID || (spec->type == INT4OID ? number == (int32) number : number == (int16) number);
+		case FLOAT4OID:
+		case FLOAT8OID:
+		case NUMERICOID:
+			return field->type == jbvNumeric || value_is_string(field, "NaN") ||
+				value_is_string(field, "Infinity") || value_is_string(field, "-Infinity");
+		default:
+			return field->type == jbvString;
+	}
+}
+
 /* A value of the field back as the type's. */
 static bool
 extreme_read(const StateSpec *spec, const JsonbValue *field, State *state)
@@ -379,6 +402,8 @@ extreme_read(const StateSpec *spec, const JsonbValue *field, State *state)
 	state->isnull = field->type == jbvNull;
 	if (state->isnull)
 		return true;
+	if (!may_be_value(spec, field))
+		return false;
 	if (field->type == jbvString)
 		text = pnstrdup(field->val.string.val, field->val.string.len);
 	else if (field->type == jbvNumeric)

@@ -14,6 +14,7 @@
 #include "catalog/pg_aggregate.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_collation.h"
+#include "catalog/pg_language.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_namespace.h"
 #include "catalog/pg_proc.h"
@@ -32,6 +33,7 @@
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/syscache.h"
 
 #include "computed.h"
 
@@ -118,7 +120,22 @@ is_environment_function(Oid funcid)
 typedef struct MutableSearch
 {
 	bool		environment;	/* functions that depend on settings, or on the user, are in it */
+	bool		functions;		/* those that are not written in C, outside of what only a query calls */
 } MutableSearch;
+
+/* What runs no SQL of its own does not look up names. */
+static bool
+is_in_c(Oid funcid)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(funcid));
+	bool		result;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	result = ((Form_pg_proc) GETSTRUCT(tuple))->prolang == ClanguageId;
+	ReleaseSysCache(tuple);
+	return result;
+}
 
 static bool
 is_mutable_function(Oid funcid, void *context)
@@ -126,6 +143,8 @@ is_mutable_function(Oid funcid, void *context)
 	/* a function of the user's may use the settings, and runs as the owner */
 	if (is_environment_function(funcid) || funcid >= FirstNormalObjectId)
 		((MutableSearch *) context)->environment = true;
+	if (funcid >= FirstNormalObjectId && get_func_prokind(funcid) == PROKIND_FUNCTION && !is_in_c(funcid))
+		((MutableSearch *) context)->functions = true;
 	if (is_environment_function(funcid))
 		return false;
 	return func_volatile(funcid) != PROVOLATILE_IMMUTABLE;
@@ -147,12 +166,13 @@ is_mutable(Node *node, void *context)
 static void
 check_immutable(Oid view, Node *node, ViewDefinition *result)
 {
-	MutableSearch search = {false};
+	MutableSearch search = {false, false};
 
 	if (is_mutable(node, &search))
 		view_refuse(view, "an expression that is not IMMUTABLE",
 					"Its value could change without a write; use only the columns of the row and functions that are IMMUTABLE. A cast of text to a date or a time may be wrapped into a function that is.");
 	result->environment = result->environment || search.environment;
+	result->functions = result->functions || search.functions;
 }
 
 /* An Aggref's place in the list; it is added if it is new. */

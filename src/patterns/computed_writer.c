@@ -229,9 +229,9 @@ find_by_query(Writer *writer, Datum key)
 		const char *column = quote_identifier(get_attname(parent, definition->key_column, false));
 
 		definition->lock_plan =
-			make_plan(psprintf("SELECT %s FROM %s WHERE %s OPERATOR(pg_catalog.=) $1 FOR NO KEY UPDATE",
+			make_plan(psprintf("SELECT %s FROM %s WHERE %s %s $1 FOR NO KEY UPDATE",
 							   quote_identifier(get_attname(parent, definition->doc_column, false)),
-							   relation_quoted_name(parent), column),
+							   relation_quoted_name(parent), column, operator_quoted_name(definition->key_operator)),
 					  1, &definition->view.key_type);
 	}
 	run_plan(writer, definition->lock_plan, &key, SPI_OK_SELECT);
@@ -366,10 +366,11 @@ update_by_query(Writer *writer, Datum key, Jsonb *doc)
 	SPI_connect();
 	if (definition->update_plan == NULL)
 		definition->update_plan =
-			make_plan(psprintf("UPDATE %s SET %s = $2 WHERE %s OPERATOR(pg_catalog.=) $1",
+			make_plan(psprintf("UPDATE %s SET %s = $2 WHERE %s %s $1",
 							   relation_quoted_name(parent),
 							   quote_identifier(get_attname(parent, definition->doc_column, false)),
-							   quote_identifier(get_attname(parent, definition->key_column, false))),
+							   quote_identifier(get_attname(parent, definition->key_column, false)),
+							   operator_quoted_name(definition->key_operator)),
 					  2, types);
 	own_update_depth = trigger_depth();
 	PG_TRY();
