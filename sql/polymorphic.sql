@@ -271,3 +271,15 @@ DROP VIEW state;
 DROP DOMAIN document;
 REVOKE CREATE ON SCHEMA public FROM regress_polymorphic_owner;
 DROP ROLE regress_polymorphic_owner, regress_polymorphic_writer;
+
+-- numbers that the columns of a view do not hold, of another variant or from before the schema, are NULL there
+CREATE TABLE measures (id int PRIMARY KEY, doc jsonb);
+INSERT INTO measures VALUES (7, '{"type": "V", "d": 1e-400}'), (1, '{"type": "V", "n": 3000000000, "d": 1e400, "l": -1e30}'), (2, '{"type": "V", "n": 2147483647, "d": 0.1, "l": 9223372036854775807}'),
+	(3, '{"type": "V", "n": -2147483648, "d": 1.7976931348623157e308, "l": -9223372036854775808}'), (4, '{"type": "V", "n": [], "d": [5], "l": [5]}'),
+	(5, '{"type": "V", "n": "5", "d": "5", "l": true}'), (6, '{"type": "W", "n": 1e400, "d": 1e-400, "l": 1e400}');
+SELECT create_polymorphic('measures', 'doc');
+SELECT add_variant('measures', 'doc', 'V', '{"properties": {"n": {"bsonType": "int"}, "d": {"bsonType": "double"}, "l": {"bsonType": "long"}}}', view_name => 'of_v', validate => false);
+SELECT * FROM of_v ORDER BY id;
+SELECT id FROM of_v WHERE n > 5 OR d > 5 OR l > 5 ORDER BY id;
+SELECT replace(pg_get_viewdef('of_v', true), 'measures.', '') AS of_v;
+DROP TABLE measures CASCADE;

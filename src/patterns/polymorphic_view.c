@@ -167,25 +167,54 @@ column_type(uint32 types)
 	return (types & ~(whole | MATCH_TYPE_DOUBLE | 1 << 1)) == 0 ? NUMERICOID : JSONBOID;
 }
 
-/* What the column of a property is made of. */
+/* The numbers, as JSON, that the type of whole numbers holds; false for other types. */
+static bool
+type_range(Oid type, const char **least, const char **greatest)
+{
+	switch (type)
+	{
+		case INT4OID:
+			*least = "-2147483648";
+			*greatest = "2147483647";
+			return true;
+		case INT8OID:
+			*least = "-9223372036854775808";
+			*greatest = "9223372036854775807";
+			return true;
+		default:
+			return false;
+	}
+}
+
+/*
+ * What the column of a property is made of.  What its type does not hold is NULL:
+ * a document of another variant may have it, and one from before the schema.  No
+ * value of another type lies between two numbers.
+ */
 static char *
 column_expression(const Polymorphic *polymorphic, const char *name, Oid type)
 {
 	const char *column = quote_identifier(polymorphic->column);
 	char	   *field = quote_literal_cstr(name);
+	char	   *value = psprintf("(%s OPERATOR(pg_catalog.->) %s)", column, field);
+	char	   *type_name = format_type_extended(type, -1, FORMAT_TYPE_FORCE_QUALIFY);
+	const char *least,
+			   *greatest;
 
-	switch (type)
-	{
-		case JSONBOID:
-			return psprintf("(%s OPERATOR(pg_catalog.->) %s)", column, field);
-		case TEXTOID:
-			return psprintf("(%s OPERATOR(pg_catalog.->>) %s)", column, field);
-		default:
-			/* not numeric's text: what is whole may be written 5.0 */
-			return psprintf("CASE pg_catalog.jsonb_typeof(%s OPERATOR(pg_catalog.->) %s) WHEN '%s' THEN (%s OPERATOR(pg_catalog.->) %s)::%s END",
-							column, field, type == BOOLOID ? "boolean" : "number", column, field,
-							format_type_extended(type, -1, FORMAT_TYPE_FORCE_QUALIFY));
-	}
+	if (type == JSONBOID)
+		return value;
+	if (type == TEXTOID)
+		return psprintf("(%s OPERATOR(pg_catalog.->>) %s)", column, field);
+	/* a cast would fail for what is too large or too small */
+	if (type == FLOAT8OID)
+		return psprintf("pg_catalog.jsonb_path_query_first(%s, 'strict $ ? (@.type() == \"number\").double()', silent => true)::%s",
+						value, type_name);
+	/* not numeric's text: what is whole may be written 5.0 */
+	if (!type_range(type, &least, &greatest))
+		return psprintf("CASE pg_catalog.jsonb_typeof(%s) WHEN '%s' THEN %s::%s END",
+						value, type == BOOLOID ? "boolean" : "number", value, type_name);
+	return psprintf("CASE WHEN %s OPERATOR(pg_catalog.>=) '%s' AND %s OPERATOR(pg_catalog.<=) '%s' THEN %s::%s END",
+					value, least, value, greatest, value, type_name);
 }
 
 /* 22023 for a property that cannot be the name of a column. */
