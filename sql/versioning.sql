@@ -135,3 +135,21 @@ INSERT INTO division_2(id, doc) VALUES (15, '{"name": "straight in"}');
 SELECT upgrade_documents('divided', 'doc', 3), upgrade_documents('divided', 'doc', 3), upgrade_documents('divided', 'doc', 3);
 SELECT id, doc FROM divided ORDER BY id;
 DROP TABLE divided;
+
+-- a call that is longer than a second tells how far it is
+CREATE FUNCTION upgrade_slowly(doc jsonb) RETURNS jsonb LANGUAGE sql AS $$ SELECT doc || '{"schema_version": 1}' FROM pg_sleep((doc->>'seconds')::float8) $$;
+CREATE TABLE slow (doc jsonb);
+INSERT INTO slow VALUES ('{"seconds": 1.1}'), ('{"seconds": 0}');
+SELECT create_versioning('slow', 'doc', 1, 'upgrade_slowly(jsonb)');
+SELECT upgrade_documents('slow', 'doc');
+DROP TABLE slow;
+DROP FUNCTION upgrade_slowly;
+-- a batch of more documents than one statement takes
+SET client_min_messages = warning;
+CREATE TABLE many (doc jsonb);
+INSERT INTO many SELECT jsonb_build_object('name', 'Number ' || n) FROM generate_series(1, 2500) n;
+SELECT create_versioning('many', 'doc', 3, 'upgrade_person(jsonb)');
+SELECT upgrade_documents('many', 'doc', 2100), upgrade_documents('many', 'doc', 2100), upgrade_documents('many', 'doc');
+SELECT doc_version(doc), count(*), count(DISTINCT doc) FROM many GROUP BY 1;
+DROP TABLE many;
+RESET client_min_messages;

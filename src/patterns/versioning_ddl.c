@@ -2,8 +2,8 @@
  * patterns/versioning_ddl.c
  *		Schema versions: create_versioning, upgrade_documents, drop_versioning.
  *
- * A batch is a statement that updates rows which nobody else has locked, and its
- * rows stay locked until the caller's transaction ends.  So a call is one batch,
+ * A batch updates rows which nobody else has locked, and its rows stay locked
+ * until the caller's transaction ends.  So a call is one batch,
  * and the caller commits between calls; what is left is found again by its
  * version, so that nothing needs to be remembered.  Only a call that finds no
  * other rows waits for those that are locked, for they may stay as they are.
@@ -19,16 +19,21 @@
 #include "commands/defrem.h"
 #include "miscadmin.h"
 #include "executor/spi.h"
+#include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/regproc.h"
 #include "utils/rel.h"
+#include "utils/timestamp.h"
 
 #include "versioning.h"
 
 PG_FUNCTION_INFO_V1(pattern_create_versioning);
 PG_FUNCTION_INFO_V1(pattern_upgrade_documents);
 PG_FUNCTION_INFO_V1(pattern_drop_versioning);
+
+/* So many documents are upgraded by one statement. */
+#define FETCH_SIZE 1000
 
 /* A column that the user owns, and its trigger if it has one. */
 typedef struct VersionedColumn
@@ -126,44 +131,126 @@ pattern_create_versioning(PG_FUNCTION_ARGS)
 	PG_RETURN_BOOL(true);
 }
 
+/* How far a call is, and when it last said so. */
+typedef struct Progress
+{
+	int64		upgraded;
+	int64		limit;
+	TimestampTz told;
+} Progress;
+
+/* NOTICE, at most once a second. */
+static void
+tell_progress(Progress *progress, Oid relid)
+{
+	TimestampTz now = GetCurrentTimestamp();
+
+	if (!TimestampDifferenceExceeds(progress->told, now, 1000))
+		return;
+	progress->told = now;
+	ereport(NOTICE,
+			(errmsg_plural("%lld document of relation \"%s\" upgraded", "%lld documents of relation \"%s\" upgraded",
+						   progress->upgraded, (long long) progress->upgraded, get_rel_name(relid))));
+}
+
 /*
- * Upgrade at most limit documents of a table or a partition; returns their
- * number.  The condition is one that an index on doc_version answers.  Rows that
- * are locked are skipped, or waited for.  The upgrade is written out, so that it
- * does not depend on the trigger, which may be disabled.
+ * The documents of a table or a partition that are older.  The condition is one
+ * that an index on doc_version answers.  Rows that are locked are skipped, or
+ * waited for.
  */
-static uint64
-upgrade_batch(const VersionedColumn *column, Oid relid, const char *schema, int64 limit, bool wait)
+static Portal
+open_older(const VersionedColumn *column, Oid relid, const char *schema, int64 limit, bool wait)
 {
 	const Versioning *versioning = &column->versioning;
 	const char *quoted = quote_identifier(column->name);
-	const char *field = quote_literal_cstr(versioning->field);
-	char	   *version = psprintf("%s(%s, %s)", quote_qualified_identifier(schema, "doc_version"), quoted, field);
-	char	   *table = relation_quoted_name(relid);
-	uint64		changed;
+	char	   *version = psprintf("%s(%s, %s)", quote_qualified_identifier(schema, "doc_version"), quoted,
+								   quote_literal_cstr(versioning->field));
+	SPIPlanPtr	plan = SPI_prepare(psprintf("SELECT ctid FROM ONLY %s WHERE %s IS NOT NULL AND (%s OPERATOR(pg_catalog.<) %d OR %s IS NULL) "
+											"LIMIT " INT64_FORMAT " FOR NO KEY UPDATE%s",
+											relation_quoted_name(relid), quoted, version, versioning->current, version, limit,
+											wait ? "" : " SKIP LOCKED"), 0, NULL);
+
+	if (plan == NULL)
+		elog(ERROR, "SPI_prepare failed: %s", SPI_result_code_string(SPI_result));
+	return SPI_cursor_open(NULL, plan, NULL, NULL, false);
+}
+
+/* The upgrade is written out, so that it does not depend on the trigger, which may be disabled. */
+static SPIPlanPtr
+prepare_upgrade(const VersionedColumn *column, Oid relid, const char *schema)
+{
+	const Versioning *versioning = &column->versioning;
+	const char *quoted = quote_identifier(column->name);
+	Oid			type = TIDARRAYOID;
+	SPIPlanPtr	plan = SPI_prepare(psprintf("UPDATE ONLY %s SET %s = %s(%s, %s::pg_catalog.regprocedure, %d, %s) "
+											"WHERE ctid OPERATOR(pg_catalog.=) ANY ($1)",
+											relation_quoted_name(relid), quoted, quote_qualified_identifier(schema, "doc_upgrade"), quoted,
+											quote_literal_cstr(format_procedure_qualified(versioning->upgrade)),
+											versioning->current, quote_literal_cstr(versioning->field)), 1, &type);
+
+	if (plan == NULL)
+		elog(ERROR, "SPI_prepare failed: %s", SPI_result_code_string(SPI_result));
+	return plan;
+}
+
+/* The places of the rows that were fetched. */
+static ArrayType *
+fetched_places(void)
+{
+	Datum	   *places = palloc(SPI_processed * sizeof(Datum));
+	ArrayType  *result;
+
+	for (uint64 i = 0; i < SPI_processed; i++)
+	{
+		bool		is_null;
+
+		places[i] = SPI_getbinval(SPI_tuptable->vals[i], SPI_tuptable->tupdesc, 1, &is_null);
+	}
+	result = construct_array(places, SPI_processed, TIDOID, sizeof(ItemPointerData), false, TYPALIGN_SHORT);
+	pfree(places);
+	return result;
+}
+
+/* Upgrade documents of a table or a partition, until the limit of the call is reached. */
+static void
+upgrade_table(const VersionedColumn *column, Oid relid, const char *schema, bool wait, Progress *progress)
+{
+	Portal		portal;
+	SPIPlanPtr	plan;
 
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
-	if (SPI_execute(psprintf("UPDATE ONLY %s SET %s = %s(%s, %s::pg_catalog.regprocedure, %d, %s) "
-							 "WHERE ctid OPERATOR(pg_catalog.=) ANY (ARRAY("
-							 "SELECT ctid FROM ONLY %s WHERE %s IS NOT NULL AND (%s OPERATOR(pg_catalog.<) %d OR %s IS NULL) "
-							 "LIMIT " INT64_FORMAT " FOR NO KEY UPDATE%s))",
-							 table, quoted, quote_qualified_identifier(schema, "doc_upgrade"), quoted,
-							 quote_literal_cstr(format_procedure_qualified(versioning->upgrade)), versioning->current, field,
-							 table, quoted, version, versioning->current, version, limit, wait ? "" : " SKIP LOCKED"),
-					false, 0) != SPI_OK_UPDATE)
-		elog(ERROR, "SPI_execute failed");
-	changed = SPI_processed;
+	portal = open_older(column, relid, schema, progress->limit - progress->upgraded, wait);
+	plan = prepare_upgrade(column, relid, schema);
+	for (;;)
+	{
+		SPITupleTable *fetched;
+		ArrayType  *array;
+		Datum		places;
+
+		CHECK_FOR_INTERRUPTS();
+		SPI_cursor_fetch(portal, true, FETCH_SIZE);
+		if (SPI_processed == 0)
+			break;
+		fetched = SPI_tuptable;
+		array = fetched_places();
+		places = PointerGetDatum(array);
+		if (SPI_execute_plan(plan, &places, NULL, false, 0) != SPI_OK_UPDATE)
+			elog(ERROR, "SPI_execute_plan failed");
+		progress->upgraded += SPI_processed;
+		tell_progress(progress, column->relid);
+		SPI_freetuptable(fetched);
+		pfree(array);
+	}
+	SPI_cursor_close(portal);
 	SPI_finish();
-	return changed;
 }
 
 /* The same for the relation and its partitions, as the owner, from whom row security hides nothing. */
-static int64
-upgrade_tables(const VersionedColumn *column, const char *schema, int64 limit, bool wait)
+static void
+upgrade_tables(const VersionedColumn *column, const char *schema, bool wait, Progress *progress)
 {
 	OwnerSwitch before;
-	int64		changed = 0;
 	ListCell   *cell;
 
 	owner_enter(relation_owner(column->relid), &before);
@@ -171,12 +258,11 @@ upgrade_tables(const VersionedColumn *column, const char *schema, int64 limit, b
 	{
 		Oid			relid = lfirst_oid(cell);
 
-		if (get_rel_relkind(relid) == RELKIND_RELATION && changed < limit &&
+		if (get_rel_relkind(relid) == RELKIND_RELATION && progress->upgraded < progress->limit &&
 			(relid == column->relid || get_rel_relispartition(relid)))
-			changed += upgrade_batch(column, relid, schema, limit - changed, wait);
+			upgrade_table(column, relid, schema, wait, progress);
 	}
 	owner_leave(&before);
-	return changed;
 }
 
 /* upgrade_documents(relation regclass, column_name name, batch_size integer) → bigint */
@@ -185,20 +271,20 @@ pattern_upgrade_documents(PG_FUNCTION_ARGS)
 {
 	char	   *schema = extension_schema(fcinfo);
 	VersionedColumn column;
-	int64		changed;
-	int32		limit;
+	Progress	progress = {0};
 
 	argument_check_given(fcinfo, 2, "batch_size");
-	limit = PG_GETARG_INT32(2);
-	argument_check_least("batch_size", limit, 1);
+	progress.limit = PG_GETARG_INT32(2);
+	argument_check_least("batch_size", progress.limit, 1);
 	open_column(fcinfo, RowExclusiveLock, &column);
 	if (column.trigger == NULL)
 		report_missing(&column, false);
-	changed = upgrade_tables(&column, schema, limit, false);
+	progress.told = GetCurrentTimestamp();
+	upgrade_tables(&column, schema, false, &progress);
 	/* there may be others that are only locked: 0 means that none is left */
-	if (changed == 0)
-		changed = upgrade_tables(&column, schema, limit, true);
-	PG_RETURN_INT64(changed);
+	if (progress.upgraded == 0)
+		upgrade_tables(&column, schema, true, &progress);
+	PG_RETURN_INT64(progress.upgraded);
 }
 
 /* drop_versioning(relation regclass, column_name name, if_exists boolean) → boolean */
