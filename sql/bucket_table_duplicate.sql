@@ -100,4 +100,29 @@ END $$;
 SELECT count(*) > 500 FROM plain;
 SELECT count(*) FROM ((SELECT doc::text FROM plain EXCEPT ALL SELECT doc::text FROM random) UNION ALL (SELECT doc::text FROM random EXCEPT ALL SELECT doc::text FROM plain)) d;
 SELECT count(*) FROM random_buckets WHERE count > 7 OR count <> jsonb_array_length(doc->'readings') OR summary <> (SELECT bucket_agg(r)->'summary' FROM jsonb_array_elements(doc->'readings') r);
+
+-- One statement that replaces readings in thousands of buckets, again and again, in little memory
+SELECT create_bucket_table('many', 's', 't', '1 hour', capacity => 20, on_duplicate => 'replace');
+CREATE FUNCTION many_reading(n integer, v integer) RETURNS jsonb LANGUAGE sql AS
+	$$ SELECT jsonb_build_object('s', n % 2000, 't', timestamptz '2020-09-02 10:00Z' + n / 2000 * interval '1 minute', 'v', v) $$;
+INSERT INTO many(doc) SELECT many_reading(n, 1) FROM generate_series(0, 2000 * 12 - 1) n;
+SELECT seal_buckets('many');
+SET maintenance_work_mem = '1MB';
+INSERT INTO many(doc) SELECT many_reading(n % 6000, 1 + n / 6000) FROM generate_series(0, 2 * 6000 - 1) n;
+RESET maintenance_work_mem;
+SELECT count(*), sum((doc->'v')::int), count(*) FILTER (WHERE doc->'v' = '2') FROM many;
+SELECT sum(count), sum((summary->'sum_v')::int), max(count), count(*) FROM many_buckets;
+SELECT seal_buckets('many');
+SELECT count(*), sum((doc->'v')::int), count(*) FILTER (WHERE doc->'v' = '2') FROM many;
+SELECT sum(count), sum((summary->'sum_v')::int), max(count), count(*) FROM many_buckets;
+
+-- A statement within one that has replaced a reading finds the new one alone
+CREATE FUNCTION and_change(doc jsonb, statement text) RETURNS jsonb LANGUAGE plpgsql AS $$ BEGIN EXECUTE statement; RETURN doc; END $$;
+SELECT create_bucket_table('within', 's', 't', '1 hour', on_duplicate => 'replace');
+INSERT INTO within(doc) SELECT many_reading(n * 2000, 1) FROM generate_series(0, 3) n;
+SELECT seal_buckets('within');
+INSERT INTO within(doc) SELECT CASE n WHEN 1 THEN and_change(doc, 'UPDATE within SET doc = doc || ''{"u": 1}''') WHEN 2 THEN and_change(doc, 'DELETE FROM within WHERE doc->''v'' = ''1''') ELSE doc END
+FROM (SELECT n, many_reading(n * 2000, 2) AS doc FROM generate_series(0, 2) n) r;
+SELECT doc FROM within ORDER BY at;
+SELECT count, summary->'sum_v' AS sum FROM within_buckets;
 DROP SCHEMA bucket_duplicates CASCADE;

@@ -153,6 +153,7 @@ extern void bucket_table_free_plans(BucketTable *table);
 /*
  * bucket_table_readings.c: readings of one bucket
  */
+extern uint64 group_hash(Oid table, Jsonb *meta, TimestampTz start);
 extern void open_scan_keys(ScanKey keys, Jsonb *meta, TimestampTz start);
 extern void readings_append(Readings *list, TimestampTz at, Jsonb *doc, ItemPointer tid);
 extern void readings_sort(Readings *list);
@@ -164,12 +165,14 @@ extern void readings_finish(const Readings *list, uint32 first, uint32 n, Jsonb 
 /*
  * bucket_table_open.c: writes to the open table
  */
+extern Relation open_index_open(const BucketTable *table);
 extern void open_insert_one(BucketTable *table, const BucketGroup *group, const Reading *reading,
 							ItemPointer tid);
 extern void open_insert_many(BucketTable *table, List *groups);
 extern bool open_insert_unique(BucketTable *table, const BucketGroup *group, const Reading *reading,
-							   OnDuplicate on_duplicate);
+							   OnDuplicate on_duplicate, bool moved);
 extern void open_insert_moved(BucketTable *table, const BucketGroup *group, const Reading *reading);
+extern bool time_is_sealed(BucketTable *table, const BucketGroup *group, TimestampTz at);
 extern bool open_take_back(BucketTable *table, Reading *reading);
 
 /*
@@ -188,9 +191,27 @@ extern void bucket_table_flush_inserts(Oid view);
  */
 extern Datum bucket_table_update(FunctionCallInfo fcinfo, TriggerData *trigger);
 extern Datum bucket_table_delete(FunctionCallInfo fcinfo, TriggerData *trigger);
+
+/*
+ * bucket_table_changes.c: what statements change in buckets
+ */
+
+/* What came of looking for a reading. */
+typedef enum Found
+{
+	FOUND,
+	FOUND_DONE,					/* this very statement has changed it already */
+	FOUND_NOT
+} Found;
+
+pg_noreturn extern void concurrent_update(void);
+extern bool same_series(Jsonb *a, Jsonb *b);
+extern Found edit_sealed(BucketTable *table, const BucketGroup *group, TimestampTz at, const Jsonb *doc,
+						 const Jsonb *replacement);
+extern void bucket_table_limit_edits(BucketTable *table);
 extern void bucket_table_flush_edits(Oid view);
 extern bool bucket_table_settle_edits(Oid view);
-extern void bucket_table_drop_time(BucketTable *table, const BucketGroup *group, TimestampTz at);
+extern void bucket_table_drop_time(BucketTable *table, const BucketGroup *group, TimestampTz at, bool at_once);
 
 /*
  * bucket_table_seal.c: from the open table into buckets

@@ -110,7 +110,7 @@ held_end_transaction(XactEvent event, void *arg)
 }
 
 static uint32
-group_hash(const void *key, Size size)
+key_hash(const void *key, Size size)
 {
 	const GroupKey *k = key;
 
@@ -119,7 +119,7 @@ group_hash(const void *key, Size size)
 }
 
 static int
-group_match(const void *a, const void *b, Size size)
+key_match(const void *a, const void *b, Size size)
 {
 	const GroupKey *x = a;
 	const GroupKey *y = b;
@@ -128,7 +128,7 @@ group_match(const void *a, const void *b, Size size)
 }
 
 static void *
-group_copy(void *to, const void *from, Size size)
+key_copy(void *to, const void *from, Size size)
 {
 	return memcpy(to, from, size);
 }
@@ -194,9 +194,9 @@ held_add(Held *held, const BucketGroup *group, const Reading *reading)
 	{
 		HASHCTL		control = {.keysize = sizeof(GroupKey), .entrysize = sizeof(GroupEntry)};
 
-		control.hash = group_hash;
-		control.match = group_match;
-		control.keycopy = group_copy;
+		control.hash = key_hash;
+		control.match = key_match;
+		control.keycopy = key_copy;
 		control.hcxt = held->context;
 		held->groups = hash_create("groups", 64, &control,
 								   HASH_ELEM | HASH_FUNCTION | HASH_COMPARE | HASH_KEYCOPY | HASH_CONTEXT);
@@ -482,7 +482,7 @@ bucket_table_insert(FunctionCallInfo fcinfo, TriggerData *trigger)
 		if (table->on_duplicate == DUPLICATE_REPLACE && !statement->armed)
 			arm_flush(table, trigger->tg_relation);
 		statement->armed = true;
-		if (!open_insert_unique(table, &group, &reading, table->on_duplicate))
+		if (!open_insert_unique(table, &group, &reading, table->on_duplicate, false))
 			return PointerGetDatum(NULL);
 	}
 	return bucket_table_result_row(trigger, &group, &reading);

@@ -9,6 +9,7 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
@@ -52,6 +53,16 @@ open_end(OpenWriter *writer)
 	FreeExecutorState(writer->estate);
 	table_close(writer->open, NoLock);
 	owner_leave(&writer->before);
+}
+
+/*
+ * The index of the open table, which the caller has locked: what was known of it
+ * before may have been replaced meanwhile, and nothing replaces it from then on.
+ */
+Relation
+open_index_open(const BucketTable *table)
+{
+	return index_open(bucket_table_get(table->view)->open_index, AccessShareLock);
 }
 
 /* A reading as a row of the open table. */
@@ -173,8 +184,8 @@ time_taken(BucketTable *table, const BucketGroup *group, const Reading *reading)
 					   timestamptz_to_str(reading->at))));
 }
 
-/* Does a bucket hold a reading of this time?  40001 if the transaction cannot see it. */
-static bool
+/* Does a bucket hold a reading of this time?  40001 if the transaction cannot see it.  Inside SPI, as the owner. */
+bool
 time_is_sealed(BucketTable *table, const BucketGroup *group, TimestampTz at)
 {
 	Datum		values[] = {JsonbPGetDatum(group->meta), TimestampTzGetDatum(group->start), TimestampTzGetDatum(at)};
@@ -206,10 +217,12 @@ time_is_sealed(BucketTable *table, const BucketGroup *group, TimestampTz at)
  * Write a reading whose time may be taken.  It gets into the open table first,
  * whose index makes others of the same time wait, and only then buckets are
  * looked into: the other way round a reading could be sealed in between.
- * Returns false if it was ignored.
+ * Returns false if it was ignored.  An UPDATE that moved the reading may come
+ * upon the one that it replaces.
  */
 bool
-open_insert_unique(BucketTable *table, const BucketGroup *group, const Reading *reading, OnDuplicate on_duplicate)
+open_insert_unique(BucketTable *table, const BucketGroup *group, const Reading *reading, OnDuplicate on_duplicate,
+				   bool moved)
 {
 	Datum		values[] = {TimestampTzGetDatum(group->start), TimestampTzGetDatum(reading->at),
 	JsonbPGetDatum(group->meta), JsonbPGetDatum(reading->doc)};
@@ -225,7 +238,7 @@ open_insert_unique(BucketTable *table, const BucketGroup *group, const Reading *
 	inserted = bucket_table_run(table, on_duplicate == DUPLICATE_REPLACE ? OPEN_REPLACE : OPEN_INSERT,
 								values, InvalidSnapshot) > 0;
 	if (on_duplicate == DUPLICATE_REPLACE)
-		bucket_table_drop_time(table, group, reading->at);
+		bucket_table_drop_time(table, group, reading->at, moved);
 	else if (inserted && time_is_sealed(table, group, reading->at))
 	{
 		(void) bucket_table_run(table, OPEN_DELETE, values, InvalidSnapshot);
@@ -251,5 +264,5 @@ open_insert_moved(BucketTable *table, const BucketGroup *group, const Reading *r
 		open_insert_one(table, group, reading, &tid);
 	else
 		(void) open_insert_unique(table, group, reading,
-							 table->on_duplicate == DUPLICATE_REPLACE ? DUPLICATE_REPLACE : DUPLICATE_ERROR);
+							 table->on_duplicate == DUPLICATE_REPLACE ? DUPLICATE_REPLACE : DUPLICATE_ERROR, true);
 }

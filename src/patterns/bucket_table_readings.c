@@ -13,6 +13,7 @@
 #include "access/skey.h"
 #include "access/stratnum.h"
 #include "catalog/pg_collation.h"
+#include "common/hashfn.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
@@ -321,6 +322,16 @@ scalar_value(struct varlena *jsonb, JsonbValue *result)
 	result->val.string.val = (char *) &root->children[1];
 	result->val.string.len = JBE_OFFLENFLD(entry);
 	return true;
+}
+
+/* A hash of a series and a window, by jsonb's own: 1 and 1.0 are one series. */
+uint64
+group_hash(Oid table, Jsonb *meta, TimestampTz start)
+{
+	uint64		hash = DatumGetUInt64(DirectFunctionCall2(jsonb_hash_extended, JsonbPGetDatum(meta),
+														  Int64GetDatum(table)));
+
+	return hash_combine64(hash, murmurhash32((uint32) (start / USECS_PER_SEC)));
 }
 
 /* The same for equality alone. */

@@ -76,18 +76,6 @@ typedef struct Seal
 
 PG_FUNCTION_INFO_V1(pattern_seal_buckets);
 
-/*
- * jsonb's equality, by the operator's own hash: 1 and 1.0 are one series.
- */
-static uint64
-group_hash(const Seal *seal)
-{
-	uint64		hash = DatumGetUInt64(DirectFunctionCall2(jsonb_hash_extended, JsonbPGetDatum(seal->meta),
-														  Int64GetDatum(seal->table->open)));
-
-	return hash_combine64(hash, murmurhash32((uint32) (seal->start / USECS_PER_SEC)));
-}
-
 /* The right to seal the group until the transaction ends; false if somebody else has it. */
 static bool
 lock_group(const Seal *seal)
@@ -95,7 +83,7 @@ lock_group(const Seal *seal)
 	LOCKTAG		tag;
 
 	SET_LOCKTAG_ADVISORY(tag, MyDatabaseId, seal->table->sealed,
-						 (uint32) (group_hash(seal) % LOCKS_PER_TABLE), LOCK_SPACE);
+						 (uint32) (group_hash(seal->table->open, seal->meta, seal->start) % LOCKS_PER_TABLE), LOCK_SPACE);
 	return LockAcquire(&tag, ExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL;
 }
 
@@ -108,7 +96,7 @@ seal_begin(Seal *seal, BucketTable *table, MemoryContext context)
 	/* so that what this very statement wrote is seen */
 	CommandCounterIncrement();
 	seal->open = table_open(table->open, RowExclusiveLock);
-	seal->index = index_open(table->open_index, AccessShareLock);
+	seal->index = open_index_open(table);
 	seal->slot = table_slot_create(seal->open, NULL);
 	seal->context = AllocSetContextCreate(context, "bucket", ALLOCSET_DEFAULT_SIZES);
 	if (SPI_connect() != SPI_OK_CONNECT)
