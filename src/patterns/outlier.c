@@ -117,7 +117,9 @@ outlier_find(Relation relation, const Trigger *trigger, Outlier *result)
 		(void) find_call(stringToNode(trigger->tgqual), &call);
 	if (call == NULL)
 		return false;
-	after = (const Var *) lsecond(call->args);
+	after = lsecond(call->args);
+	if (IsA(after, RelabelType))	/* of a domain */
+		after = (const Var *) ((const RelabelType *) after)->arg;
 	if (!IsA(after, Var))
 		return false;
 	result->relid = RelationGetRelid(relation);
@@ -227,16 +229,14 @@ outlier_spill(const Outlier *outlier, Datum key, const ValueList *elements)
 }
 
 /*
- * Delete a document's overflow, all that there is: a push leaves the document's
- * row as it is, so that a transaction with an older snapshot may write the row
- * and yet not see what was pushed.  That is 40001 then, as of foreign keys' actions.
+ * Run a statement on what there is now, although the transaction's snapshot may
+ * be older; returns the number of rows.  A row that it may not see and that the
+ * statement writes is 40001, as of foreign keys' actions.  Connected to SPI.
  */
-static void
-delete_overflow(const Outlier *outlier, Datum key)
+uint64
+outlier_run_latest(const char *sql, int nargs, Oid *types, Datum *values, bool fire_triggers, int expected)
 {
-	char	   *sql = psprintf("DELETE FROM %s WHERE key %s $1", relation_quoted_name(outlier->overflow), outlier->equal);
-	Oid			type = outlier->key_type;
-	SPIPlanPtr	plan = spi_saved_plan(sql, 1, &type);
+	SPIPlanPtr	plan = spi_saved_plan(sql, nargs, types);
 	Snapshot	latest = InvalidSnapshot;
 	Snapshot	crosscheck = InvalidSnapshot;
 	int			result;
@@ -247,9 +247,44 @@ delete_overflow(const Outlier *outlier, Datum key)
 		latest = GetLatestSnapshot();
 		crosscheck = GetTransactionSnapshot();
 	}
-	result = SPI_execute_snapshot(plan, &key, NULL, latest, crosscheck, false, false, 0);
-	if (result != SPI_OK_DELETE)
+	result = SPI_execute_snapshot(plan, values, NULL, latest, crosscheck, false, fire_triggers, 0);
+	if (result != expected)
 		elog(ERROR, "SPI_execute_snapshot returned %s", SPI_result_code_string(result));
+	return SPI_processed;
+}
+
+/*
+ * Delete a document's overflow, all that there is: a push leaves the document's
+ * row as it is, so that a transaction with an older snapshot may write the row
+ * and yet not see what was pushed.
+ */
+static void
+delete_overflow(const Outlier *outlier, Datum key)
+{
+	Oid			type = outlier->key_type;
+
+	(void) outlier_run_latest(psprintf("DELETE FROM %s WHERE key %s $1", relation_quoted_name(outlier->overflow), outlier->equal),
+							  1, &type, &key, false, SPI_OK_DELETE);
+}
+
+/* The document with elements behind the last of its array, still to be applied; an error if there cannot be an array. */
+JsonbSplice *
+outlier_append(const Outlier *outlier, const JsonbValue *root, const ValueList *elements)
+{
+	JsonbSplice *splice = splice_begin(root);
+	JsonbValue	array;
+	bool		found = path_get(outlier->path, root, &array);
+
+	if (!value_is_object(root) || (found && !value_is_array(&array)))
+		field_mismatch(path_to_cstring(outlier->path, outlier->path->nsteps), "an array", found ? &array : root);
+	if (found)
+		splice_insert(path_within(splice, outlier->path), value_count(&array), elements->values, elements->n);
+	else
+	{
+		values_finish(elements, &array);
+		path_put(splice, outlier->path, &array);
+	}
+	return splice;
 }
 
 /* The document of a row as it now is; NULL if the row or the document is gone. */
@@ -323,19 +358,52 @@ keep_whole(const Outlier *outlier, Datum key, Datum key_before)
 					   outlier, key, JSONBOID, JsonbPGetDatum(cut), false, SPI_OK_UPDATE);
 }
 
-/* outlier_overflow(): the trigger, AFTER INSERT OR UPDATE FOR EACH ROW */
+/* Has a row a document with the flag? */
+static bool
+row_flagged(const Outlier *outlier, HeapTuple row, TupleDesc descriptor)
+{
+	bool		is_null;
+	Datum		doc = heap_getattr(row, outlier->column, descriptor, &is_null);
+	JsonbValue	root;
+
+	if (is_null)
+		return false;
+	value_from_jsonb(DatumGetJsonbP(doc), &root);
+	return outlier_flagged(outlier, &root);
+}
+
+/*
+ * 0A000 for a document that is replaced by one without the flag while its key
+ * changes.  When the row moves to another partition, what sees the new document
+ * does not know the old key, and the overflow would follow to it.
+ */
+static void
+check_move(const Outlier *outlier, const TriggerData *trigger)
+{
+	TupleDesc	descriptor = RelationGetDescr(trigger->tg_relation);
+
+	if (row_flagged(outlier, trigger->tg_trigtuple, descriptor) && !row_flagged(outlier, trigger->tg_newtuple, descriptor))
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("cannot replace a document with extras and change its key at once in partition \"%s\"",
+						RelationGetRelationName(trigger->tg_relation)),
+				 errhint("Change the key and the document in two updates.")));
+}
+
+/* outlier_overflow(): the trigger, AFTER INSERT OR UPDATE FOR EACH ROW, and BEFORE UPDATE of partitions */
 Datum
 pattern_outlier_overflow(PG_FUNCTION_ARGS)
 {
 	TriggerData *trigger = trigger_data(fcinfo);
-	HeapTuple	row = TRIGGER_FIRED_BY_UPDATE(trigger->tg_event) ? trigger->tg_newtuple : trigger->tg_trigtuple;
+	bool		is_update = TRIGGER_FIRED_BY_UPDATE(trigger->tg_event);
+	HeapTuple	row = is_update ? trigger->tg_newtuple : trigger->tg_trigtuple;
 	OwnerSwitch before;
 	Outlier		outlier;
 	bool		is_null;
 	Datum		key;
 
-	if (!TRIGGER_FIRED_AFTER(trigger->tg_event) || !TRIGGER_FIRED_FOR_ROW(trigger->tg_event) ||
-		TRIGGER_FIRED_BY_DELETE(trigger->tg_event))
+	if (!(TRIGGER_FIRED_AFTER(trigger->tg_event) || (TRIGGER_FIRED_BEFORE(trigger->tg_event) && is_update)) ||
+		!TRIGGER_FIRED_FOR_ROW(trigger->tg_event) || TRIGGER_FIRED_BY_DELETE(trigger->tg_event))
 		ereport(ERROR,
 				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
 				 errmsg("trigger \"%s\" must be fired after an insert or update, for each row",
@@ -345,6 +413,11 @@ pattern_outlier_overflow(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("the WHEN clause of trigger \"%s\" does not call outlier_exceeds()", trigger->tg_trigger->tgname),
 				 errhint("Triggers of this kind are made by create_outlier.")));
+	if (TRIGGER_FIRED_BEFORE(trigger->tg_event))
+	{
+		check_move(&outlier, trigger);
+		return PointerGetDatum(row);
+	}
 	key = heap_getattr(row, outlier.key, RelationGetDescr(trigger->tg_relation), &is_null);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");

@@ -5,6 +5,7 @@
  *		outlier.c		the trigger that moves what is too much to the overflow table
  *		outlier_push.c	outlier_push, outlier_elements
  *		outlier_ddl.c	create_outlier, drop_outlier
+ *		outlier_restore.c	the way back: what drop_outlier does to the documents
  *
  * The array at the path holds the first max_size elements, and the flag in the
  * document says that the rest are in the overflow table, by number.  A document
@@ -37,7 +38,13 @@ extern DocPath *outlier_path(ArrayType *array);
 extern bool outlier_flagged(const Outlier *outlier, const JsonbValue *doc);
 extern uint64 outlier_run(const char *sql, const Outlier *outlier, Datum key, Oid type, Datum value,
 						  bool read_only, int expected);
+extern uint64 outlier_run_latest(const char *sql, int nargs, Oid *types, Datum *values, bool fire_triggers,
+								 int expected);
+extern JsonbSplice *outlier_append(const Outlier *outlier, const JsonbValue *root, const ValueList *elements);
 extern char *outlier_where(const Outlier *outlier);
 extern void outlier_spill(const Outlier *outlier, Datum key, const ValueList *elements);
+
+/* outlier_restore.c */
+extern void outlier_restore(const Outlier *outlier);
 
 #endif							/* PATTERN_OUTLIER_H */

@@ -2,7 +2,7 @@
  * patterns/outlier_ddl.c
  *		Outlier pattern: create_outlier and drop_outlier.
  *
- * What an outlier is stands in one call in the WHEN clause of its two triggers:
+ * What an outlier is stands in one call in the WHEN clause of each of its triggers:
  * the array, the limit, the flag and the overflow table.  A write of one document
  * pays for reading it, hence no second call there.  The overflow table is an
  * ordinary table of the user's.  A foreign key ties it to the documents: deleting
@@ -14,6 +14,8 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
+#include "commands/trigger.h"
+#include "executor/spi.h"
 #include "miscadmin.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
@@ -94,31 +96,112 @@ create_overflow(const Outlier *outlier, const char *name)
 	spi_run(psprintf("ALTER TABLE %s OWNER TO %s", name, quote_identifier(GetUserNameFromId(relation_owner(outlier->relid), false))));
 }
 
+/* A name for a trigger that the relation has none of yet. */
+static char *
+trigger_name(const Outlier *outlier, const char *event)
+{
+	const char *step = last_step(outlier->path);
+	char	   *name = makeObjectName(step, "outlier", event);
+
+	for (int i = 1; OidIsValid(get_trigger_oid(outlier->relid, name, true)); i++)
+		name = makeObjectName(step, "outlier", psprintf("%s_%d", event, i));
+	return pstrdup(quote_identifier(name));
+}
+
+/* A trigger; event names it, and is told in SQL by when and condition. */
 static void
-create_trigger(const Outlier *outlier, const char *schema, const char *event, const char *before)
+create_trigger(const Outlier *outlier, const char *schema, const char *event, const char *when, const char *condition, const char *before)
 {
 	const char *column = quote_identifier(get_attname(outlier->relid, outlier->column, false));
-	char	   *name = makeObjectName(last_step(outlier->path), "outlier", pstrdup(event));
 
-	spi_run(psprintf("CREATE TRIGGER %s AFTER %s ON %s FOR EACH ROW WHEN (%s(%s, NEW.%s, %s, %d, %s::pg_catalog.text, %s::pg_catalog.regclass)) EXECUTE FUNCTION %s()",
-					 quote_identifier(name),
-					 strcmp(event, "insert") == 0 ? "INSERT" : psprintf("UPDATE OF %s", column),
-					 relation_quoted_name(outlier->relid),
+	spi_run(psprintf("CREATE TRIGGER %s %s ON %s FOR EACH ROW WHEN (%s%s(%s, NEW.%s, %s, %d, %s::pg_catalog.text, %s::pg_catalog.regclass)) EXECUTE FUNCTION %s()",
+					 trigger_name(outlier, event), when, relation_quoted_name(outlier->relid), condition,
 					 quote_qualified_identifier(schema, "outlier_exceeds"), before, column,
 					 path_literal(outlier->path_array), outlier->max_size, quote_literal_cstr(outlier->flag),
 					 quote_literal_cstr(relation_quoted_name(outlier->overflow)),
 					 quote_qualified_identifier(schema, "outlier_overflow")));
 }
 
-/* Move what the documents that are there have too much. */
+/* The triggers of an outlier, of which a partitioned table has one more. */
+static void
+create_triggers(const Outlier *outlier, const char *schema)
+{
+	const char *column = quote_identifier(get_attname(outlier->relid, outlier->column, false));
+	char	   *old = psprintf("OLD.%s", column);
+
+	create_trigger(outlier, schema, "insert", "AFTER INSERT", "", "NULL");
+	create_trigger(outlier, schema, "update", psprintf("AFTER UPDATE OF %s", column), "", old);
+	if (get_rel_relkind(outlier->relid) == RELKIND_PARTITIONED_TABLE)
+	{
+		const char *key = quote_identifier(get_attname(outlier->relid, outlier->key, false));
+
+		create_trigger(outlier, schema, "move", "BEFORE UPDATE",
+					   psprintf("NOT OLD.%s %s NEW.%s AND ", key, outlier->equal, key), old);
+	}
+}
+
+/* Move what the documents that are there have too much, as the owner. */
 static void
 spill_documents(const Outlier *outlier, const char *schema)
 {
 	const char *column = quote_identifier(get_attname(outlier->relid, outlier->column, false));
+	OwnerSwitch before;
 
-	spi_run(psprintf("UPDATE %s SET %s = %s WHERE %s(NULL, %s, %s, %d, %s, NULL)", relation_quoted_name(outlier->relid), column, column,
-					 quote_qualified_identifier(schema, "outlier_exceeds"), column, path_literal(outlier->path_array),
-					 outlier->max_size, quote_literal_cstr(outlier->flag)));
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	owner_enter(relation_owner(outlier->relid), &before);
+	(void) outlier_run_latest(psprintf("UPDATE %s SET %s = %s WHERE %s(NULL, %s, %s, %d, %s, NULL)", relation_quoted_name(outlier->relid), column, column,
+									   quote_qualified_identifier(schema, "outlier_exceeds"), column, path_literal(outlier->path_array),
+									   outlier->max_size, quote_literal_cstr(outlier->flag)),
+							  0, NULL, NULL, true, SPI_OK_UPDATE);
+	owner_leave(&before);
+	SPI_finish();
+}
+
+/* Does the path begin with the field? */
+static bool
+begins_with(const DocPath *path, const char *field)
+{
+	return path->steps[0].len == (int) strlen(field) && memcmp(path->steps[0].name, field, path->steps[0].len) == 0;
+}
+
+/* Are the paths the same, or does one lead into the other? */
+static bool
+paths_overlap(const DocPath *one, const DocPath *other)
+{
+	for (int i = 0; i < Min(one->nsteps, other->nsteps); i++)
+		if (one->steps[i].len != other->steps[i].len ||
+			memcmp(one->steps[i].name, other->steps[i].name, one->steps[i].len) != 0)
+			return false;
+	return true;
+}
+
+/* 22023 if the column has another outlier that this one would disturb: no two write the same field. */
+static void
+check_others(const Outlier *outlier)
+{
+	Relation	relation = relation_open(outlier->relid, NoLock);
+
+	for (int i = 0; relation->trigdesc != NULL && i < relation->trigdesc->numtriggers; i++)
+	{
+		Outlier		other;
+
+		if (!outlier_find(relation, &relation->trigdesc->triggers[i], &other) || other.column != outlier->column)
+			continue;
+		if (paths_overlap(outlier->path, other.path))
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("array \"%s\" overlaps with the outlier of \"%s\" in relation \"%s\"",
+							path_to_cstring(outlier->path, outlier->path->nsteps),
+							path_to_cstring(other.path, other.path->nsteps), get_rel_name(outlier->relid))));
+		if (strcmp(outlier->flag, other.flag) == 0 || begins_with(outlier->path, other.flag) || begins_with(other.path, outlier->flag))
+			ereport(ERROR,
+					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+					 errmsg("invalid flag: \"%s\"", outlier->flag),
+					 errdetail("The outlier of \"%s\" has the flag \"%s\".", path_to_cstring(other.path, other.path->nsteps), other.flag),
+					 errhint("Give each outlier of a column a flag of its own, which is no field with an array.")));
+	}
+	relation_close(relation, NoLock);
 }
 
 /* The flag, which must not be the field that holds the array. */
@@ -127,7 +210,7 @@ flag_argument(FunctionCallInfo fcinfo, int position, const DocPath *path)
 {
 	char	   *flag = argument_text(fcinfo, position, "flag");
 
-	if (*flag == '\0' || (path->steps[0].len == (int) strlen(flag) && memcmp(path->steps[0].name, flag, strlen(flag)) == 0))
+	if (*flag == '\0' || begins_with(path, flag))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("invalid flag: \"%s\"", flag),
@@ -135,15 +218,15 @@ flag_argument(FunctionCallInfo fcinfo, int position, const DocPath *path)
 	return flag;
 }
 
-/* The relation, the column and the path: arguments 0 to 2. */
+/* The relation, which is locked, the column and the path: arguments 0 to 2. */
 static void
-read_arguments(FunctionCallInfo fcinfo, Outlier *outlier)
+read_arguments(FunctionCallInfo fcinfo, LOCKMODE lockmode, Outlier *outlier)
 {
 	Relation	relation;
 
 	argument_check_given(fcinfo, 0, "relation");
 	outlier->relid = PG_GETARG_OID(0);
-	relation_lock_owned(outlier->relid, ShareRowExclusiveLock, relkinds);
+	relation_lock_owned(outlier->relid, lockmode, relkinds);
 	outlier->column = relation_column(outlier->relid, argument_name(fcinfo, 1, "column_name"), JSONBOID);
 	argument_check_given(fcinfo, 2, "path");
 	outlier->path_array = PG_GETARG_ARRAYTYPE_P(2);
@@ -168,7 +251,7 @@ pattern_create_outlier(PG_FUNCTION_ARGS)
 
 	argument_check_given(fcinfo, 3, "max_size");
 	argument_check_least("max_size", PG_GETARG_INT32(3), 0);
-	read_arguments(fcinfo, &outlier);
+	read_arguments(fcinfo, ShareRowExclusiveLock, &outlier);
 	outlier.max_size = PG_GETARG_INT32(3);
 	outlier.flag = flag_argument(fcinfo, 5, outlier.path);
 	if (find_triggers(outlier.relid, outlier.column, outlier.path_array, &found) != NIL)
@@ -176,36 +259,15 @@ pattern_create_outlier(PG_FUNCTION_ARGS)
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
 				 errmsg("outlier of \"%s\" in relation \"%s\" already exists",
 						path_to_cstring(outlier.path, outlier.path->nsteps), get_rel_name(outlier.relid))));
+	check_others(&outlier);
 	overflow = PG_ARGISNULL(4) ? makeObjectName(get_rel_name(outlier.relid), last_step(outlier.path), NULL) :
 		argument_name(fcinfo, 4, "overflow");
 	name = quote_qualified_identifier(get_namespace_name(get_rel_namespace(outlier.relid)), overflow);
 	create_overflow(&outlier, name);
 	outlier.overflow = get_relname_relid(overflow, get_rel_namespace(outlier.relid));
-	create_trigger(&outlier, schema, "insert", "NULL");
-	create_trigger(&outlier, schema, "update",
-				   psprintf("OLD.%s", quote_identifier(get_attname(outlier.relid, outlier.column, false))));
+	create_triggers(&outlier, schema);
 	spill_documents(&outlier, schema);
 	PG_RETURN_BOOL(true);
-}
-
-/* Put what is in the overflow back into the documents, and take the flags away. */
-static void
-restore_documents(const Outlier *outlier)
-{
-	char	   *documents = relation_quoted_name(outlier->relid);
-	char	   *key = pstrdup(quote_identifier(get_attname(outlier->relid, outlier->key, false)));
-	char	   *column = pstrdup(quote_identifier(get_attname(outlier->relid, outlier->column, false)));
-	char	   *path = path_literal(outlier->path_array);
-	char	   *flag = quote_literal_cstr(outlier->flag);
-
-	spi_run(psprintf("UPDATE %s AS d SET %s = (CASE WHEN o.elements IS NULL THEN d.%s ELSE pg_catalog.jsonb_set(d.%s, %s, "
-					 "CASE pg_catalog.jsonb_typeof(d.%s OPERATOR(pg_catalog.#>) %s) WHEN 'array' THEN d.%s OPERATOR(pg_catalog.#>) %s ELSE '[]' END "
-					 "OPERATOR(pg_catalog.||) o.elements) END) OPERATOR(pg_catalog.-) %s "
-					 "FROM %s AS p LEFT JOIN (SELECT key, pg_catalog.jsonb_agg(element ORDER BY number) AS elements FROM %s GROUP BY key) AS o ON o.key %s p.%s "
-					 "WHERE p.%s %s d.%s AND (o.elements IS NOT NULL OR d.%s OPERATOR(pg_catalog.->) %s IS NOT NULL)",
-					 documents, column, column, column, path, column, path, column, path, flag,
-					 documents, relation_quoted_name(outlier->overflow), outlier->equal, key,
-					 key, outlier->equal, key, column, flag));
 }
 
 /*
@@ -220,7 +282,8 @@ pattern_drop_outlier(PG_FUNCTION_ARGS)
 	List	   *names;
 	ListCell   *cell;
 
-	read_arguments(fcinfo, &wanted);
+	/* what DROP TRIGGER takes: no push is under way then */
+	read_arguments(fcinfo, AccessExclusiveLock, &wanted);
 	names = find_triggers(wanted.relid, wanted.column, wanted.path_array, &found);
 	if (names == NIL)
 	{
@@ -233,7 +296,7 @@ pattern_drop_outlier(PG_FUNCTION_ARGS)
 	}
 	foreach(cell, names)
 		spi_run(psprintf("DROP TRIGGER %s ON %s", (char *) lfirst(cell), relation_quoted_name(found.relid)));
-	restore_documents(&found);
+	outlier_restore(&found);
 	spi_run(psprintf("DROP TABLE %s", relation_quoted_name(found.overflow)));
 	PG_RETURN_BOOL(true);
 }

@@ -46,11 +46,11 @@ is_wanted(const Wanted *wanted, const Outlier *outlier)
 		 memcmp(wanted->path, outlier->path_array, VARSIZE(wanted->path)) == 0);
 }
 
-/* The one outlier of the relation that is wanted; 42704 if there is none, 42725 if there are several. */
+/* The one outlier of the relation that is wanted, which stays locked; 42704 if there is none, 42725 if there are several. */
 static void
-find_wanted(Oid relid, const Wanted *wanted, Outlier *result)
+find_wanted(Oid relid, LOCKMODE lockmode, const Wanted *wanted, Outlier *result)
 {
-	Relation	relation = try_relation_open(relid, AccessShareLock);
+	Relation	relation = try_relation_open(relid, lockmode);
 	int			nfound = 0;
 
 	if (relation == NULL)
@@ -106,7 +106,7 @@ convert_key(FunctionCallInfo fcinfo, int position, const Outlier *outlier)
 
 /* The relation, the key, and which outlier: arguments 0, 1, and two at the end. */
 static Datum
-read_arguments(FunctionCallInfo fcinfo, int column_position, Outlier *outlier)
+read_arguments(FunctionCallInfo fcinfo, LOCKMODE lockmode, int column_position, Outlier *outlier)
 {
 	Wanted		wanted = {0};
 
@@ -116,7 +116,7 @@ read_arguments(FunctionCallInfo fcinfo, int column_position, Outlier *outlier)
 		wanted.column = argument_name(fcinfo, column_position, "column_name");
 	if (!PG_ARGISNULL(column_position + 1))
 		wanted.path = PG_GETARG_ARRAYTYPE_P(column_position + 1);
-	find_wanted(PG_GETARG_OID(0), &wanted, outlier);
+	find_wanted(PG_GETARG_OID(0), lockmode, &wanted, outlier);
 	return convert_key(fcinfo, 1, outlier);
 }
 
@@ -167,9 +167,8 @@ write_document(const Outlier *outlier, Datum key, JsonbSplice *splice)
 
 /* Put an element into the overflow, as the owner, and the flag into the document if it is not there. */
 static void
-push_overflow(const Outlier *outlier, Datum key, const JsonbValue *root, const JsonbValue *element)
+push_overflow(const Outlier *outlier, Datum key, const JsonbValue *root, const ValueList *elements)
 {
-	ValueList	elements = {0};
 	OwnerSwitch before;
 
 	if (!outlier_flagged(outlier, root))
@@ -181,9 +180,8 @@ push_overflow(const Outlier *outlier, Datum key, const JsonbValue *root, const J
 		splice_put(splice, outlier->flag, strlen(outlier->flag), &flag);
 		write_document(outlier, key, splice);
 	}
-	values_append(&elements, element);
 	owner_enter(relation_owner(outlier->relid), &before);
-	outlier_spill(outlier, key, &elements);
+	outlier_spill(outlier, key, elements);
 	owner_leave(&before);
 }
 
@@ -192,35 +190,19 @@ static bool
 push(const Outlier *outlier, Datum key, const JsonbValue *element)
 {
 	Jsonb	   *doc = lock_document(outlier, key);
+	ValueList	elements = {0};
 	JsonbValue	root,
 				array;
-	bool		found;
 	JsonbSplice *splice;
 
 	value_from_jsonb(doc, &root);
-	found = path_get(outlier->path, &root, &array);
-	if (!value_is_object(&root) || (found && !value_is_array(&array)))
-		field_mismatch(path_to_cstring(outlier->path, outlier->path->nsteps), "an array", found ? &array : &root);
-	if (outlier_flagged(outlier, &root) || (found ? value_count(&array) : 0) >= outlier->max_size)
+	values_append(&elements, element);
+	splice = outlier_append(outlier, &root, &elements);
+	if (outlier_flagged(outlier, &root) ||
+		(path_get(outlier->path, &root, &array) ? value_count(&array) : 0) >= outlier->max_size)
 	{
-		push_overflow(outlier, key, &root, element);
+		push_overflow(outlier, key, &root, &elements);
 		return false;
-	}
-	splice = splice_begin(&root);
-	if (found)
-	{
-		JsonbValue *values = palloc(sizeof(JsonbValue));
-
-		*values = *element;
-		splice_insert(path_within(splice, outlier->path), value_count(&array), values, 1);
-	}
-	else
-	{
-		ValueList	list = {0};
-
-		values_append(&list, element);
-		values_finish(&list, &array);
-		path_put(splice, outlier->path, &array);
 	}
 	write_document(outlier, key, splice);
 	return true;
@@ -238,7 +220,7 @@ pattern_outlier_push(PG_FUNCTION_ARGS)
 	bool		kept;
 
 	argument_check_given(fcinfo, 2, "element");
-	key = read_arguments(fcinfo, 3, &outlier);
+	key = read_arguments(fcinfo, RowExclusiveLock, 3, &outlier);
 	value_from_jsonb(PG_GETARG_JSONB_P(2), &element);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
@@ -321,7 +303,7 @@ pattern_outlier_elements(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	Outlier		outlier;
-	Datum		key = read_arguments(fcinfo, 2, &outlier);
+	Datum		key = read_arguments(fcinfo, AccessShareLock, 2, &outlier);
 
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
 	if (SPI_connect() != SPI_OK_CONNECT)
