@@ -112,6 +112,13 @@ SELECT relacl IS NOT NULL AS granted, reloptions FROM pg_class WHERE oid = 'arti
 SELECT add_variant('content', 'doc', 'ARTICLE', '{"properties": {"word_count": {"bsonType": "number"}, "type": {}, "id": {"type": "number"}}}', replace => true, view_name => 'texts');
 SELECT attname, format_type(atttypid, NULL) AS type FROM pg_attribute WHERE attrelid = 'texts'::regclass ORDER BY attnum;
 SELECT to_regclass('articles');
+-- one that was moved stays where it is
+CREATE SCHEMA views;
+ALTER VIEW texts SET SCHEMA views;
+SELECT add_variant('content', 'doc', 'ARTICLE', '{"properties": {"word_count": {"bsonType": "int"}}}', replace => true);
+SELECT attname, format_type(atttypid, NULL) AS type FROM pg_attribute WHERE attrelid = 'views.texts'::regclass ORDER BY attnum;
+SELECT add_variant('content', 'doc', 'ARTICLE', '{"properties": {"word_count": {"bsonType": "number"}}}', replace => true, view_name => 'texts'), to_regclass('views.texts');
+DROP SCHEMA views;
 -- other variants' values of another type do not make it fail
 SELECT add_variant('content', 'doc', 'NOTE', '{"properties": {"word_count": {"type": "string"}}}');
 INSERT INTO content(doc) VALUES ('{"_id": "7", "type": "NOTE", "word_count": "few"}');

@@ -304,8 +304,6 @@ change_view(const Polymorphic *polymorphic, const char *variant, const JsonbValu
 
 	if (name == NULL && old == NIL)
 		return;
-	if (name == NULL)
-		name = get_rel_name(linitial_oid(old));
 	owner_enter(relation_owner(polymorphic->relid), &before);
 	variant_view_create(polymorphic, variant, schema, name, old == NIL ? InvalidOid : linitial_oid(old));
 	owner_leave(&before);

@@ -328,15 +328,16 @@ order_as_view(Oid view, List **columns)
 }
 
 /*
- * Create a view of a variant.  old is the view that shows it so far, or
- * InvalidOid; it is replaced if only columns are added and the name stays, else
- * dropped.
+ * Create a view of a variant, in the table's schema if a name is given.  old is
+ * the view that shows it so far, or InvalidOid; it is replaced if only columns are
+ * added and the name, which it keeps for NULL, stays, else dropped.
  */
 void
 variant_view_create(const Polymorphic *polymorphic, const char *variant, const JsonbValue *schema,
 					const char *name, Oid old)
 {
-	char	   *qualified = quote_qualified_identifier(get_namespace_name(get_rel_namespace(polymorphic->relid)), name);
+	char	   *qualified = name == NULL ? relation_quoted_name(old) :
+		quote_qualified_identifier(get_namespace_name(get_rel_namespace(polymorphic->relid)), name);
 	List	   *properties = property_columns(polymorphic, schema);
 	List	   *columns = list_concat(key_columns(polymorphic->relid, properties), properties);
 	bool		replace = false;
