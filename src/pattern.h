@@ -324,6 +324,7 @@ typedef struct OwnerSwitch
 extern TriggerData *trigger_data(FunctionCallInfo fcinfo);
 extern List *trigger_targets(const Trigger *trigger, int ntargets);
 extern char *trigger_target_call(const char *schema, const List *targets);
+extern char *trigger_choose_name(Oid relid, const char *first, const char *second, const char *label);
 extern void relation_check_trusted(Oid relid, Oid target);
 extern void owner_enter(Oid owner, OwnerSwitch *before);
 extern void owner_leave(const OwnerSwitch *before);

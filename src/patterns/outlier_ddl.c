@@ -14,7 +14,6 @@
 #include "catalog/pg_class.h"
 #include "catalog/pg_type.h"
 #include "commands/defrem.h"
-#include "commands/trigger.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "utils/array.h"
@@ -96,18 +95,6 @@ create_overflow(const Outlier *outlier, const char *name)
 	spi_run(psprintf("ALTER TABLE %s OWNER TO %s", name, quote_identifier(GetUserNameFromId(relation_owner(outlier->relid), false))));
 }
 
-/* A name for a trigger that the relation has none of yet. */
-static char *
-trigger_name(const Outlier *outlier, const char *event)
-{
-	const char *step = last_step(outlier->path);
-	char	   *name = makeObjectName(step, "outlier", event);
-
-	for (int i = 1; OidIsValid(get_trigger_oid(outlier->relid, name, true)); i++)
-		name = makeObjectName(step, "outlier", psprintf("%s_%d", event, i));
-	return pstrdup(quote_identifier(name));
-}
-
 /* A trigger; event names it, and is told in SQL by when and condition. */
 static void
 create_trigger(const Outlier *outlier, const char *schema, const char *event, const char *when, const char *condition, const char *before)
@@ -115,7 +102,7 @@ create_trigger(const Outlier *outlier, const char *schema, const char *event, co
 	const char *column = quote_identifier(get_attname(outlier->relid, outlier->column, false));
 
 	spi_run(psprintf("CREATE TRIGGER %s %s ON %s FOR EACH ROW WHEN (%s%s(%s, NEW.%s, %s, %d, %s::pg_catalog.text, %s::pg_catalog.regclass)) EXECUTE FUNCTION %s()",
-					 trigger_name(outlier, event), when, relation_quoted_name(outlier->relid), condition,
+					 quote_identifier(trigger_choose_name(outlier->relid, last_step(outlier->path), "outlier", event)), when, relation_quoted_name(outlier->relid), condition,
 					 quote_qualified_identifier(schema, "outlier_exceeds"), before, column,
 					 path_literal(outlier->path_array), outlier->max_size, quote_literal_cstr(outlier->flag),
 					 quote_literal_cstr(relation_quoted_name(outlier->overflow)),

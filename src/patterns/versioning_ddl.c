@@ -109,7 +109,8 @@ pattern_create_versioning(PG_FUNCTION_ARGS)
 	argument_check_given(fcinfo, 2, "current_version");
 	argument_check_given(fcinfo, 3, "upgrade");
 	field = argument_text(fcinfo, 4, "version_field");
-	open_column(fcinfo, ShareRowExclusiveLock, &column);
+	/* DROP TRIGGER takes the stronger one */
+	open_column(fcinfo, argument_flag(fcinfo, 5) ? AccessExclusiveLock : ShareRowExclusiveLock, &column);
 	versioning_check_function(PG_GETARG_OID(3));
 	if (column.trigger != NULL && !argument_flag(fcinfo, 5))
 		ereport(ERROR,
@@ -122,7 +123,7 @@ pattern_create_versioning(PG_FUNCTION_ARGS)
 	quoted = quote_identifier(column.name);
 	spi_run(psprintf("CREATE TRIGGER %s BEFORE INSERT OR UPDATE OF %s ON %s FOR EACH ROW "
 					 "WHEN (%s(NEW.%s, %s::pg_catalog.text, %d, %s::pg_catalog.regprocedure)) EXECUTE FUNCTION %s()",
-					 quote_identifier(makeObjectName(column.name, "version", NULL)),
+					 quote_identifier(trigger_choose_name(column.relid, column.name, NULL, "version")),
 					 quoted, relation_quoted_name(column.relid),
 					 quote_qualified_identifier(schema, "version_differs"), quoted,
 					 quote_literal_cstr(field), PG_GETARG_INT32(2),
@@ -293,7 +294,7 @@ pattern_drop_versioning(PG_FUNCTION_ARGS)
 {
 	VersionedColumn column;
 
-	open_column(fcinfo, ShareRowExclusiveLock, &column);
+	open_column(fcinfo, AccessExclusiveLock, &column);
 	if (column.trigger == NULL)
 	{
 		report_missing(&column, argument_flag(fcinfo, 2));

@@ -17,6 +17,7 @@
 #include "postgres.h"
 
 #include "catalog/pg_class.h"
+#include "commands/defrem.h"
 #include "commands/trigger.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
@@ -114,6 +115,17 @@ trigger_target_call(const char *schema, const List *targets)
 						 quote_literal_cstr(relation_quoted_name(lfirst_oid(cell))));
 	appendStringInfoChar(&buf, ')');
 	return buf.data;
+}
+
+/* A name for a trigger, made as that of a constraint, that the relation has none of yet; palloc'd. */
+char *
+trigger_choose_name(Oid relid, const char *first, const char *second, const char *label)
+{
+	char	   *name = makeObjectName(first, second, label);
+
+	for (int i = 1; OidIsValid(get_trigger_oid(relid, name, true)); i++)
+		name = makeObjectName(first, second, psprintf("%s_%d", label, i));
+	return name;
 }
 
 /*
