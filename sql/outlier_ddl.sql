@@ -102,4 +102,56 @@ SELECT drop_outlier('divided', 'doc', '{a}');
 SELECT * FROM divided ORDER BY id;
 SELECT * FROM triggers;
 DROP TABLE divided;
+
+-- what a write that no trigger saw has left in the overflow does not count
+CREATE TABLE unseen (id int PRIMARY KEY, doc jsonb);
+SELECT create_outlier('unseen', 'doc', '{a}', 1);
+INSERT INTO unseen SELECT n, '{"a": [1, 2]}' FROM generate_series(1, 4) n;
+SET session_replication_role = replica;
+UPDATE unseen SET doc = CASE id WHEN 4 THEN NULL ELSE '{"a": [7]}'::jsonb END;
+RESET session_replication_role;
+SELECT count(*) FROM unseen_a;
+SELECT outlier_push('unseen', 1, '8');
+UPDATE unseen SET doc = doc <~ '{"$push": {"a": 8}}' WHERE id = 2;
+SELECT id, doc, (SELECT jsonb_agg(e) FROM outlier_elements('unseen', id) e) AS elements FROM unseen ORDER BY id;
+SELECT drop_outlier('unseen', 'doc', '{a}');
+SELECT * FROM unseen ORDER BY id;
+DROP TABLE unseen;
+
+-- nothing is found through the search path
+CREATE SCHEMA mischief;
+CREATE FUNCTION mischief.nothing(jsonb, text) RETURNS jsonb LANGUAGE sql AS 'SELECT NULL::pg_catalog.jsonb';
+CREATE FUNCTION mischief.never(int, int) RETURNS boolean LANGUAGE sql AS 'SELECT false';
+CREATE FUNCTION mischief.never(tid, tid) RETURNS boolean LANGUAGE sql AS 'SELECT false';
+CREATE FUNCTION mischief.jsonb_array_elements(jsonb) RETURNS SETOF jsonb LANGUAGE sql AS 'SELECT NULL::pg_catalog.jsonb';
+CREATE OPERATOR mischief.-> (LEFTARG = jsonb, RIGHTARG = text, FUNCTION = mischief.nothing);
+CREATE OPERATOR mischief.- (LEFTARG = jsonb, RIGHTARG = text, FUNCTION = mischief.nothing);
+CREATE OPERATOR mischief.= (LEFTARG = int, RIGHTARG = int, FUNCTION = mischief.never);
+CREATE OPERATOR mischief.= (LEFTARG = tid, RIGHTARG = tid, FUNCTION = mischief.never);
+CREATE TYPE mischief.jsonb AS (a int);
+CREATE TYPE mischief.text AS (a int);
+CREATE FUNCTION next_version(doc jsonb) RETURNS jsonb LANGUAGE sql AS $$ SELECT doc || '{"schema_version": 2}' $$;
+CREATE TABLE target (id int PRIMARY KEY, doc jsonb) PARTITION BY RANGE (id);
+CREATE TABLE target_1 PARTITION OF target FOR VALUES FROM (0) TO (10);
+INSERT INTO target VALUES (1, '{"a": [1, 2, 3]}');
+SET search_path = mischief, pg_catalog;
+SELECT public.create_outlier('public.target', 'doc', '{a}', 1), public.create_versioning('public.target', 'doc', 2, 'public.next_version(pg_catalog.jsonb)');
+SELECT public.upgrade_documents('public.target', 'doc');
+SELECT public.outlier_push('public.target', 1, '4');
+UPDATE public.target SET doc = doc || '{"a": [0, 5]}', id = 2;
+SELECT pg_catalog.jsonb_agg(e) FROM public.outlier_elements('public.target', 2) e;
+SELECT public.drop_outlier('public.target', 'doc', '{a}'), public.drop_versioning('public.target', 'doc');
+RESET search_path;
+SELECT * FROM target;
+-- nor by a name that has changed
+ALTER TABLE target SET SCHEMA mischief;
+SELECT create_outlier('mischief.target', 'doc', '{a}', 1);
+ALTER SCHEMA mischief RENAME TO "the mischief";
+SELECT outlier_push('"the mischief".target', 2, '6'), (SELECT jsonb_agg(e) FROM outlier_elements('"the mischief".target', 2) e) AS before_it;
+SELECT drop_outlier('"the mischief".target', 'doc', '{a}');
+SELECT doc FROM "the mischief".target;
+SET client_min_messages = warning;
+DROP SCHEMA "the mischief" CASCADE;
+RESET client_min_messages;
+DROP FUNCTION next_version;
 DROP VIEW triggers;

@@ -256,10 +256,10 @@ outlier_run_latest(const char *sql, int nargs, Oid *types, Datum *values, bool f
 /*
  * Delete a document's overflow, all that there is: a push leaves the document's
  * row as it is, so that a transaction with an older snapshot may write the row
- * and yet not see what was pushed.
+ * and yet not see what was pushed.  Connected to SPI, as the owner.
  */
-static void
-delete_overflow(const Outlier *outlier, Datum key)
+void
+outlier_clear(const Outlier *outlier, Datum key)
 {
 	Oid			type = outlier->key_type;
 
@@ -338,14 +338,14 @@ keep_whole(const Outlier *outlier, Datum key, Datum key_before)
 
 	if (doc == NULL)
 	{
-		delete_overflow(outlier, key);
+		outlier_clear(outlier, key);
 		return;
 	}
 	value_from_jsonb(doc, &root);
 	if (!outlier_flagged(outlier, &root))
 	{
-		delete_overflow(outlier, key);
-		delete_overflow(outlier, key_before);
+		outlier_clear(outlier, key);
+		outlier_clear(outlier, key_before);
 	}
 	if (!path_get(outlier->path, &root, &array) || !value_is_array(&array) ||
 		value_count(&array) <= outlier->max_size)

@@ -9,7 +9,8 @@
  *
  * The array at the path holds the first max_size elements, and the flag in the
  * document says that the rest are in the overflow table, by number.  A document
- * without the flag has none there.
+ * without the flag has none there: what may be left, of a write that no trigger
+ * saw, does not count.
  */
 #ifndef PATTERN_OUTLIER_H
 #define PATTERN_OUTLIER_H
@@ -40,6 +41,7 @@ extern uint64 outlier_run(const char *sql, const Outlier *outlier, Datum key, Oi
 						  bool read_only, int expected);
 extern uint64 outlier_run_latest(const char *sql, int nargs, Oid *types, Datum *values, bool fire_triggers,
 								 int expected);
+extern void outlier_clear(const Outlier *outlier, Datum key);
 extern JsonbSplice *outlier_append(const Outlier *outlier, const JsonbValue *root, const ValueList *elements);
 extern char *outlier_where(const Outlier *outlier);
 extern void outlier_spill(const Outlier *outlier, Datum key, const ValueList *elements);

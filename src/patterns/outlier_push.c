@@ -169,9 +169,10 @@ write_document(const Outlier *outlier, Datum key, JsonbSplice *splice)
 static void
 push_overflow(const Outlier *outlier, Datum key, const JsonbValue *root, const ValueList *elements)
 {
+	bool		first = !outlier_flagged(outlier, root);
 	OwnerSwitch before;
 
-	if (!outlier_flagged(outlier, root))
+	if (first)
 	{
 		JsonbSplice *splice = splice_begin(root);
 		JsonbValue	flag;
@@ -181,6 +182,8 @@ push_overflow(const Outlier *outlier, Datum key, const JsonbValue *root, const V
 		write_document(outlier, key, splice);
 	}
 	owner_enter(relation_owner(outlier->relid), &before);
+	if (first)
+		outlier_clear(outlier, key);
 	outlier_spill(outlier, key, elements);
 	owner_leave(&before);
 }
@@ -237,7 +240,7 @@ put_element(ReturnSetInfo *rsinfo, Datum element)
 	tuplestore_putvalues(rsinfo->setResult, rsinfo->setDesc, &element, &is_null);
 }
 
-/* The elements in the document of a key, with the rights of the user; false if he sees none. */
+/* The elements in the document of a key, with the rights of the user; are there more in the overflow? */
 static bool
 put_head(const Outlier *outlier, Datum key, ReturnSetInfo *rsinfo)
 {
@@ -256,15 +259,16 @@ put_head(const Outlier *outlier, Datum key, ReturnSetInfo *rsinfo)
 	if (is_null)
 		return false;
 	value_from_jsonb(DatumGetJsonbP(doc), &value);
-	if (!path_get(outlier->path, &value, &array) || !value_is_array(&array))
-		return true;
-	walk_begin(&walk, array.val.binary.data);
-	while (walk_next(&walk, NULL, &element))
+	if (path_get(outlier->path, &value, &array) && value_is_array(&array))
 	{
-		CHECK_FOR_INTERRUPTS();
-		put_element(rsinfo, JsonbPGetDatum(value_to_jsonb(&element)));
+		walk_begin(&walk, array.val.binary.data);
+		while (walk_next(&walk, NULL, &element))
+		{
+			CHECK_FOR_INTERRUPTS();
+			put_element(rsinfo, JsonbPGetDatum(value_to_jsonb(&element)));
+		}
 	}
-	return true;
+	return outlier_flagged(outlier, &value);
 }
 
 /* The elements in the overflow, in their order, as the owner. */

@@ -88,10 +88,17 @@ restore_document(const Outlier *outlier, Datum key)
 	if (outlier_run_latest(psprintf("SELECT %s FROM %s WHERE %s", column, documents, outlier_where(outlier)),
 						   1, types, values, true, SPI_OK_SELECT) == 1)
 		values[1] = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &is_null);
-	if (is_null)
-		raise_not_updated(outlier, key);
-	value_from_jsonb(DatumGetJsonbP(values[1]), &root);
-	read_overflow(outlier, key, &elements);
+	if (!is_null)
+	{
+		value_from_jsonb(DatumGetJsonbP(values[1]), &root);
+		if (outlier_flagged(outlier, &root))
+			read_overflow(outlier, key, &elements);
+	}
+	if (elements.n == 0)
+	{
+		SPI_finish();
+		return;
+	}
 	splice = outlier_append(outlier, &root, &elements);
 	splice_drop(splice, outlier->flag, strlen(outlier->flag));
 	values[1] = JsonbPGetDatum(splice_apply(splice));
