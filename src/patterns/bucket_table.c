@@ -52,6 +52,7 @@ enum
 };
 
 static HTAB *known_tables = NULL;
+static uint64 changes = 0;		/* that were noticed so far */
 static List *retired = NIL;		/* of KnownTable: replaced in this transaction */
 
 PG_FUNCTION_INFO_V1(pattern_bucket_table_write);
@@ -64,6 +65,7 @@ forget_table(Datum arg, Oid relid)
 	HASH_SEQ_STATUS scan;
 	KnownTable *known;
 
+	changes++;
 	hash_seq_init(&scan, known_tables);
 	while ((known = hash_seq_search(&scan)) != NULL)
 		if (known->table == NULL || relid == InvalidOid || relid == known->view ||
@@ -201,11 +203,10 @@ read_options(BucketTable *table, const Trigger *trigger)
 	table->on_duplicate = read_on_duplicate(args[ARG_DUPLICATE]);
 }
 
-/* The index of the open table on (meta, bucket_start, at). */
+/* A valid index of the open table on (meta, bucket_start, at); InvalidOid if none is seen. */
 static Oid
-find_open_index(BucketTable *table)
+search_open_index(Relation open)
 {
-	Relation	open = relation_open(table->open, AccessShareLock);
 	Oid			found = InvalidOid;
 	ListCell   *cell;
 
@@ -221,6 +222,23 @@ find_open_index(BucketTable *table)
 			found = lfirst_oid(cell);
 		relation_close(index, NoLock);
 	}
+	return found;
+}
+
+/* The index of the open table on (meta, bucket_start, at). */
+static Oid
+find_open_index(BucketTable *table)
+{
+	Relation	open = relation_open(table->open, AccessShareLock);
+	Oid			found;
+	uint64		before;
+
+	do
+	{
+		/* REINDEX CONCURRENTLY may make the other one valid while we look */
+		before = changes;
+		found = search_open_index(open);
+	} while (!OidIsValid(found) && before != changes);
 	relation_close(open, NoLock);
 	if (!OidIsValid(found))
 		altered_bucket_table(table->view, "Its index is missing.");
@@ -278,6 +296,7 @@ bucket_table_get(Oid view)
 	MemoryContext context;
 	MemoryContext caller;
 	BucketTable *table;
+	uint64		before;
 	bool		found;
 
 	if (known_tables == NULL)
@@ -286,6 +305,7 @@ bucket_table_get(Oid view)
 	if (known != NULL && known->valid)
 		return known->table;
 
+	before = changes;
 	context = AllocSetContextCreate(CurrentMemoryContext, "bucket table", ALLOCSET_SMALL_SIZES);
 	caller = MemoryContextSwitchTo(context);
 	table = palloc0(sizeof(BucketTable));
@@ -305,7 +325,8 @@ bucket_table_get(Oid view)
 	MemoryContextSetParent(context, CacheMemoryContext);
 	known->context = context;
 	known->table = table;
-	known->valid = true;
+	/* what changed while it was read may have been read before */
+	known->valid = before == changes;
 	MemoryContextSwitchTo(caller);
 	return table;
 }
