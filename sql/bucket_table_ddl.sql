@@ -182,6 +182,20 @@ SELECT meta, sum(count), max(count) FROM "Weather Data_buckets" WHERE meta IN ('
 CREATE FUNCTION seal_in_between() RETURNS bigint VOLATILE LANGUAGE sql AS $$ SELECT seal_buckets('"Weather Data"', 'infinity') $$;
 UPDATE "Weather Data" SET doc = doc || jsonb_build_object('sealed', seal_in_between() * 0, 'v', 1) WHERE meta IN ('"a"', '"c"', '"e"');
 SELECT meta, sum(count), sum((summary->'sum_v')::int) FROM "Weather Data_buckets" WHERE meta IN ('"a"', '"c"', '"e"') GROUP BY 1 ORDER BY 1;
+-- a row that a join yields again after its bucket was written is changed once
+UPDATE "Weather Data" SET doc = doc || jsonb_build_object('sealed', seal_in_between() * 0, 'v', (doc->'v')::int + 1) FROM generate_series(1, 3)
+WHERE meta IN ('"a"', '"c"', '"e"');
+SELECT meta, sum(count), sum((summary->'sum_v')::int) FROM "Weather Data_buckets" WHERE meta IN ('"a"', '"c"', '"e"') GROUP BY 1 ORDER BY 1;
+-- a trigger that keeps a bucket from being written loses no reading, and doubles none
+CREATE FUNCTION refuse_bucket() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+CREATE TRIGGER refuse BEFORE INSERT OR UPDATE OR DELETE ON "Weather Data_sealed" FOR EACH ROW EXECUTE FUNCTION refuse_bucket();
+INSERT INTO "Weather Data"(doc) SELECT reading('refused', i) FROM generate_series(1, 2) i;
+SELECT seal_buckets('"Weather Data"', 'infinity');
+UPDATE "Weather Data" SET doc = doc || '{"v": 9}' WHERE meta = '"e"';
+DELETE FROM "Weather Data" WHERE meta = '"e"';
+SELECT count(*) FROM "Weather Data" WHERE meta = '"refused"';
+DROP TRIGGER refuse ON "Weather Data_sealed";
+DELETE FROM "Weather Data" WHERE meta = '"refused"';
 -- COPY
 COPY "Weather Data"(doc) FROM stdin;
 {"a field": "copy", "a \\"time\\"": "2026-09-02T10:00Z"}

@@ -148,6 +148,7 @@ extern void reading_read(BucketTable *table, const Jsonb *doc, Jsonb **meta, Tim
  */
 extern uint64 bucket_table_run(BucketTable *table, BucketStatement statement, Datum *values,
 							   Snapshot snapshot);
+extern void bucket_table_write(BucketTable *table, BucketStatement statement, Datum *values);
 extern void bucket_table_free_plans(BucketTable *table);
 
 /*

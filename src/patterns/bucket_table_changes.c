@@ -180,7 +180,7 @@ write_bucket(BucketTable *table, EditedBucket *bucket)
 	}
 	if (left.n == 0)
 	{
-		(void) bucket_table_run(table, BUCKET_DELETE, key, InvalidSnapshot);
+		bucket_table_write(table, BUCKET_DELETE, key);
 		return;
 	}
 	readings_sort(&left);
@@ -194,7 +194,7 @@ write_bucket(BucketTable *table, EditedBucket *bucket)
 	values[SEALED_META - 1] = JsonbPGetDatum(bucket->meta);
 	values[SEALED_SUMMARY - 1] = JsonbPGetDatum(summary);
 	values[SEALED_READINGS - 1] = JsonbPGetDatum(array);
-	(void) bucket_table_run(table, BUCKET_UPDATE, values, InvalidSnapshot);
+	bucket_table_write(table, BUCKET_UPDATE, values);
 }
 
 static void

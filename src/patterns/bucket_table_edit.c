@@ -14,6 +14,7 @@
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
+#include "common/hashfn.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "utils/fmgroids.h"
@@ -24,10 +25,29 @@
 
 #include "bucket_table.h"
 
+/* A reading that a statement has changed in a bucket, by the hash of what it was. */
+typedef struct ChangedReading
+{
+	uint64		hash;
+	char		status;			/* of simplehash */
+} ChangedReading;
+
+#define SH_PREFIX changed
+#define SH_ELEMENT_TYPE ChangedReading
+#define SH_KEY_TYPE uint64
+#define SH_KEY hash
+#define SH_HASH_KEY(table, key) ((uint32) (key))
+#define SH_EQUAL(table, a, b) ((a) == (b))
+#define SH_SCOPE static inline
+#define SH_DECLARE
+#define SH_DEFINE
+#include "lib/simplehash.h"
+
 /* An UPDATE or DELETE, from its first row on. */
 typedef struct EditStatement
 {
 	CommandId	cid;			/* when it began */
+	changed_hash *changed;		/* by an UPDATE; NULL: none yet */
 } EditStatement;
 
 /*
@@ -94,6 +114,7 @@ statement_get(FunctionCallInfo fcinfo)
 	{
 		statement = MemoryContextAlloc(fcinfo->flinfo->fn_mcxt, sizeof(EditStatement));
 		statement->cid = GetCurrentCommandId(true);
+		statement->changed = NULL;
 		fcinfo->flinfo->fn_extra = statement;
 	}
 	return statement;
@@ -126,6 +147,30 @@ edit_reading(BucketTable *table, const EditStatement *statement, const BucketGro
 	if (open == FOUND || sealed == FOUND)
 		return FOUND;
 	return open == FOUND_DONE || sealed == FOUND_DONE ? FOUND_DONE : FOUND_NOT;
+}
+
+/* The series and the time are a part of the document. */
+static uint64
+reading_hash(const Reading *reading)
+{
+	return hash_bytes_extended((const unsigned char *) VARDATA(reading->doc), VARSIZE(reading->doc) - VARHDRSZ, 0);
+}
+
+/* Remember a reading that was changed: its bucket may be written before the statement comes to it again. */
+static void
+remember_changed(FunctionCallInfo fcinfo, EditStatement *statement, const Reading *old)
+{
+	bool		found;
+
+	if (statement->changed == NULL)
+		statement->changed = changed_create(fcinfo->flinfo->fn_mcxt, 64, NULL);
+	(void) changed_insert(statement->changed, reading_hash(old), &found);
+}
+
+static bool
+was_changed(const EditStatement *statement, const Reading *old)
+{
+	return statement->changed != NULL && changed_lookup(statement->changed, reading_hash(old)) != NULL;
 }
 
 /* The row that is to be changed. */
@@ -161,6 +206,7 @@ Datum
 bucket_table_update(FunctionCallInfo fcinfo, TriggerData *trigger)
 {
 	BucketTable *table = bucket_table_of_trigger(trigger);
+	EditStatement *statement = statement_get(fcinfo);
 	BucketGroup		old_group,
 				group;
 	Reading		old,
@@ -173,11 +219,13 @@ bucket_table_update(FunctionCallInfo fcinfo, TriggerData *trigger)
 	bucket_table_changed_row(trigger, table, &group, &reading);
 	stays = old.at == reading.at && same_series(old_group.meta, group.meta);
 	bucket_table_limit_edits(table);
-	found = edit_reading(table, statement_get(fcinfo), &old_group, &old, stays ? reading.doc : NULL, &in_open);
-	if (found == FOUND_NOT)
+	found = edit_reading(table, statement, &old_group, &old, stays ? reading.doc : NULL, &in_open);
+	if (found == FOUND_NOT && !was_changed(statement, &old))
 		concurrent_update();
-	if (found == FOUND_DONE)
+	if (found != FOUND)
 		return PointerGetDatum(NULL);
+	if (!in_open)
+		remember_changed(fcinfo, statement, &old);
 	if (!stays || in_open)
 		open_insert_moved(table, &group, &reading);
 	return bucket_table_result_row(trigger, &group, &reading);

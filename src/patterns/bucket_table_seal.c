@@ -303,7 +303,7 @@ write_bucket(Seal *seal)
 	values[SEALED_META - 1] = JsonbPGetDatum(seal->meta);
 	values[SEALED_SUMMARY - 1] = JsonbPGetDatum(summary);
 	values[SEALED_READINGS - 1] = JsonbPGetDatum(array);
-	(void) bucket_table_run(table, merged ? BUCKET_UPDATE : BUCKET_INSERT, values, InvalidSnapshot);
+	bucket_table_write(table, merged ? BUCKET_UPDATE : BUCKET_INSERT, values);
 	MemoryContextReset(seal->context);
 	memset(chunk, 0, sizeof(Readings));
 	seal->must_write = false;

@@ -138,6 +138,20 @@ bucket_table_run(BucketTable *table, BucketStatement statement, Datum *values, S
 	return SPI_processed;
 }
 
+/*
+ * The same for a statement that must write one row: 55000 if a trigger or a rule
+ * of somebody's kept it from that, since readings would be lost or doubled.
+ */
+void
+bucket_table_write(BucketTable *table, BucketStatement statement, Datum *values)
+{
+	if (bucket_table_run(table, statement, values, InvalidSnapshot) != 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("bucket was not written to \"%s\"", get_rel_name(table->sealed)),
+				 errdetail("A trigger or a rule of the table, or a statement within this one, prevented it.")));
+}
+
 /* Let the statements go, when the table is forgotten. */
 void
 bucket_table_free_plans(BucketTable *table)
