@@ -101,6 +101,18 @@ SELECT count(*) > 500 FROM plain;
 SELECT count(*) FROM ((SELECT doc::text FROM plain EXCEPT ALL SELECT doc::text FROM random) UNION ALL (SELECT doc::text FROM random EXCEPT ALL SELECT doc::text FROM plain)) d;
 SELECT count(*) FROM random_buckets WHERE count > 7 OR count <> jsonb_array_length(doc->'readings') OR summary <> (SELECT bucket_agg(r)->'summary' FROM jsonb_array_elements(doc->'readings') r);
 
+-- Readings that are moved onto others which the statement has yet to move: none is lost, open or sealed
+SELECT create_bucket_table('shifted', 's', 't', '1 hour', capacity => 2, on_duplicate => 'replace');
+INSERT INTO shifted(doc) SELECT jsonb_build_object('s', 1, 't', '2026-09-02T10:0' || i, 'v', i) FROM generate_series(1, 5) i;
+UPDATE shifted SET doc = jsonb_set(doc, '{t}', to_jsonb(at + interval '1 minute'));
+SELECT seal_buckets('shifted') > 0;
+UPDATE shifted SET doc = jsonb_set(doc, '{t}', to_jsonb(at + interval '1 minute'));
+CREATE TABLE copied AS TABLE shifted;
+DELETE FROM shifted;
+INSERT INTO shifted(doc) SELECT jsonb_set(doc, '{t}', to_jsonb(at + interval '1 minute')) FROM copied;
+SELECT count(*), sum((doc->'v')::int), min(at) AT TIME ZONE 'UTC' = '2026-09-02 10:02' FROM shifted;
+SELECT sum(count), sum((summary->'sum_v')::int) FROM shifted_buckets;
+
 -- One statement that replaces readings in thousands of buckets, again and again, in little memory
 SELECT create_bucket_table('many', 's', 't', '1 hour', capacity => 20, on_duplicate => 'replace');
 CREATE FUNCTION many_reading(n integer, v integer) RETURNS jsonb LANGUAGE sql AS

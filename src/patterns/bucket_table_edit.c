@@ -18,6 +18,7 @@
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -25,7 +26,7 @@
 
 #include "bucket_table.h"
 
-/* A reading that a statement has changed in a bucket, by the hash of what it was. */
+/* What a statement has changed: the hash of what a reading was, or of a time that it moved one to. */
 typedef struct ChangedReading
 {
 	uint64		hash;
@@ -156,21 +157,41 @@ reading_hash(const Reading *reading)
 	return hash_bytes_extended((const unsigned char *) VARDATA(reading->doc), VARSIZE(reading->doc) - VARHDRSZ, 0);
 }
 
-/* Remember a reading that was changed: its bucket may be written before the statement comes to it again. */
+static uint64
+time_hash(const BucketTable *table, const BucketGroup *group, const Reading *reading)
+{
+	return hash_combine64(group_hash(table->open, group->meta, group->start), (uint64) reading->at);
+}
+
+/* Remember what was changed: a bucket may be written before the statement comes to a reading again. */
 static void
-remember_changed(FunctionCallInfo fcinfo, EditStatement *statement, const Reading *old)
+remember(FunctionCallInfo fcinfo, EditStatement *statement, uint64 hash)
 {
 	bool		found;
 
 	if (statement->changed == NULL)
 		statement->changed = changed_create(fcinfo->flinfo->fn_mcxt, 64, NULL);
-	(void) changed_insert(statement->changed, reading_hash(old), &found);
+	(void) changed_insert(statement->changed, hash, &found);
 }
 
 static bool
-was_changed(const EditStatement *statement, const Reading *old)
+remembers(const EditStatement *statement, uint64 hash)
 {
-	return statement->changed != NULL && changed_lookup(statement->changed, reading_hash(old)) != NULL;
+	return statement->changed != NULL && changed_lookup(statement->changed, hash) != NULL;
+}
+
+/* 27000 if the reading is gone since the statement has moved another to its time; 40001 if somebody else took it. */
+static void
+check_gone(BucketTable *table, const EditStatement *statement, const BucketGroup *group, const Reading *old, Found found)
+{
+	if (table->on_duplicate == DUPLICATE_REPLACE && remembers(statement, time_hash(table, group, old)))
+		ereport(ERROR,
+				(errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
+				 errmsg("reading to be updated was already replaced in \"%s\"", get_rel_name(table->view)),
+				 errdetail("The statement moved another reading to its time, %s.", timestamptz_to_str(old->at)),
+				 errhint("Copy the readings, delete them, and insert the copies with their new times.")));
+	if (found == FOUND_NOT)
+		concurrent_update();
 }
 
 /* The row that is to be changed. */
@@ -220,12 +241,17 @@ bucket_table_update(FunctionCallInfo fcinfo, TriggerData *trigger)
 	stays = old.at == reading.at && same_series(old_group.meta, group.meta);
 	bucket_table_limit_edits(table);
 	found = edit_reading(table, statement, &old_group, &old, stays ? reading.doc : NULL, &in_open);
-	if (found == FOUND_NOT && !was_changed(statement, &old))
-		concurrent_update();
 	if (found != FOUND)
+	{
+		/* a row that a join yields twice is changed once */
+		if (!remembers(statement, reading_hash(&old)))
+			check_gone(table, statement, &old_group, &old, found);
 		return PointerGetDatum(NULL);
-	if (!in_open)
-		remember_changed(fcinfo, statement, &old);
+	}
+	if (!in_open || table->on_duplicate == DUPLICATE_REPLACE)
+		remember(fcinfo, statement, reading_hash(&old));
+	if (!stays && table->on_duplicate == DUPLICATE_REPLACE)
+		remember(fcinfo, statement, time_hash(table, &group, &reading));
 	if (!stays || in_open)
 		open_insert_moved(table, &group, &reading);
 	return bucket_table_result_row(trigger, &group, &reading);
