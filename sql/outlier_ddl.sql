@@ -23,6 +23,13 @@ SELECT create_outlier('shelves', 'doc', '{b,list}', 1);
 CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
 CREATE TRIGGER keep BEFORE UPDATE ON shelves FOR EACH ROW EXECUTE FUNCTION keep();
 SELECT drop_outlier('shelves', 'doc', '{b,list}');
+-- nor is half of a write kept
+INSERT INTO shelves VALUES (7, '{"b": {"list": [1, 2]}}');
+INSERT INTO shelves VALUES (8, '{"b": {"list": [1]}}'), (9, '{"b": {"list": []}}');
+SELECT outlier_push('shelves', 8, '2');
+SELECT outlier_push('shelves', 9, '1');
+SELECT id, doc, (SELECT jsonb_agg(e) FROM outlier_elements('shelves', id) e) AS elements FROM shelves WHERE id > 6 ORDER BY id;
+DELETE FROM shelves WHERE id > 6;
 ALTER TABLE shelves DISABLE TRIGGER keep;
 SELECT drop_outlier('shelves', 'doc', '{b,list}');
 SELECT doc FROM shelves WHERE id = 1;

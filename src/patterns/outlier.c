@@ -208,6 +208,22 @@ outlier_run(const char *sql, const Outlier *outlier, Datum key, Oid type, Datum 
 	return SPI_processed;
 }
 
+/* 55000: a trigger or a rule kept a document from being written, and elements would be lost or be there twice. */
+void
+outlier_raise_not_updated(const Outlier *outlier, Datum key)
+{
+	Oid			output;
+	bool		is_varlena;
+
+	getTypeOutputInfo(outlier->key_type, &output, &is_varlena);
+	ereport(ERROR,
+			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+			 errmsg("could not write the document of relation \"%s\" with the key \"%s\"",
+					get_rel_name(outlier->relid), OidOutputFunctionCall(output, key)),
+			 errdetail("Its row cannot be updated."),
+			 errhint("Disable the trigger or the rule that prevents it.")));
+}
+
 /* The condition that finds the document with the key $1. */
 char *
 outlier_where(const Outlier *outlier)
@@ -352,10 +368,11 @@ keep_whole(const Outlier *outlier, Datum key, Datum key_before)
 		return;
 	cut = cut_document(outlier, &root, &array, &elements);
 	outlier_spill(outlier, key, &elements);
-	(void) outlier_run(psprintf("UPDATE ONLY %s SET %s = $2 WHERE %s", relation_quoted_name(outlier->relid),
-								quote_identifier(get_attname(outlier->relid, outlier->column, false)),
-								outlier_where(outlier)),
-					   outlier, key, JSONBOID, JsonbPGetDatum(cut), false, SPI_OK_UPDATE);
+	if (outlier_run(psprintf("UPDATE ONLY %s SET %s = $2 WHERE %s", relation_quoted_name(outlier->relid),
+							 quote_identifier(get_attname(outlier->relid, outlier->column, false)),
+							 outlier_where(outlier)),
+					outlier, key, JSONBOID, JsonbPGetDatum(cut), false, SPI_OK_UPDATE) != 1)
+		outlier_raise_not_updated(outlier, key);
 }
 
 /* Has a row a document with the flag? */

@@ -43,6 +43,7 @@ extern uint64 outlier_run_latest(const char *sql, int nargs, Oid *types, Datum *
 								 int expected);
 extern void outlier_clear(const Outlier *outlier, Datum key);
 extern JsonbSplice *outlier_append(const Outlier *outlier, const JsonbValue *root, const ValueList *elements);
+extern void outlier_raise_not_updated(const Outlier *outlier, Datum key);
 extern char *outlier_where(const Outlier *outlier);
 extern void outlier_spill(const Outlier *outlier, Datum key, const ValueList *elements);
 

@@ -160,9 +160,10 @@ lock_document(const Outlier *outlier, Datum key)
 static void
 write_document(const Outlier *outlier, Datum key, JsonbSplice *splice)
 {
-	(void) outlier_run(psprintf("UPDATE %s SET %s = $2 WHERE %s", relation_quoted_name(outlier->relid),
-								document_column(outlier), outlier_where(outlier)),
-					   outlier, key, JSONBOID, JsonbPGetDatum(splice_apply(splice)), false, SPI_OK_UPDATE);
+	if (outlier_run(psprintf("UPDATE %s SET %s = $2 WHERE %s", relation_quoted_name(outlier->relid),
+							 document_column(outlier), outlier_where(outlier)),
+					outlier, key, JSONBOID, JsonbPGetDatum(splice_apply(splice)), false, SPI_OK_UPDATE) != 1)
+		outlier_raise_not_updated(outlier, key);
 }
 
 /* Put an element into the overflow, as the owner, and the flag into the document if it is not there. */

@@ -53,22 +53,6 @@ read_overflow(const Outlier *outlier, Datum key, ValueList *elements)
 	}
 }
 
-/* 55000: the elements would be lost. */
-static void
-raise_not_updated(const Outlier *outlier, Datum key)
-{
-	Oid			output;
-	bool		is_varlena;
-
-	getTypeOutputInfo(outlier->key_type, &output, &is_varlena);
-	ereport(ERROR,
-			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-			 errmsg("could not put the elements back into the document of relation \"%s\" with the key \"%s\"",
-					get_rel_name(outlier->relid), OidOutputFunctionCall(output, key)),
-			 errdetail("Its row cannot be updated."),
-			 errhint("Disable the trigger or the rule that prevents it.")));
-}
-
 /* Put the elements of one document back, and take its flag away. */
 static void
 restore_document(const Outlier *outlier, Datum key)
@@ -104,7 +88,7 @@ restore_document(const Outlier *outlier, Datum key)
 	values[1] = JsonbPGetDatum(splice_apply(splice));
 	if (outlier_run_latest(psprintf("UPDATE %s SET %s = $2 WHERE %s", documents, column, outlier_where(outlier)),
 						   2, types, values, true, SPI_OK_UPDATE) != 1)
-		raise_not_updated(outlier, key);
+		outlier_raise_not_updated(outlier, key);
 	SPI_finish();
 }
 
