@@ -8,14 +8,19 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
 #include "access/htup_details.h"
+#include "access/stratnum.h"
 #include "access/table.h"
+#include "access/tableam.h"
 #include "catalog/partition.h"
 #include "rewrite/rewriteHandler.h"
+#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 
 #include "computed.h"
 
@@ -33,6 +38,50 @@ row_document(HeapTuple row, TupleDesc desc, AttrNumber column)
 		return DatumGetJsonbP(doc);
 	pairs_finish(&none, &empty);
 	return value_to_jsonb(&empty);
+}
+
+/*
+ * Another transaction may be at deleting the parent that had the key, or at giving
+ * it another one, and may have changed its rows, of which this one sees only what
+ * they were.  The new parent cannot be inserted before that transaction ends, so
+ * it may as well be waited for before the rows are read.
+ */
+static void
+wait_for_predecessor(const Definition *definition, const TriggerData *trigger, Datum key)
+{
+	Relation	parent = trigger->tg_relation;
+	Oid			index_oid = parent_key_index(parent, trigger->tg_trigger->tgattr[1]);
+	TransactionId other;
+
+	if (!OidIsValid(index_oid))
+		return;
+	do
+	{
+		Relation	index = index_open(index_oid, RowExclusiveLock);
+		TupleTableSlot *slot = table_slot_create(parent, NULL);
+		ItemPointerData place;
+		SnapshotData dirty;
+		ScanKeyData scan_key;
+		IndexScanDesc scan;
+
+		InitDirtySnapshot(dirty);
+		ScanKeyEntryInitializeWithInfo(&scan_key, 0, 1, BTEqualStrategyNumber, definition->key_subtype,
+									   definition->index_collation,
+									   unconstify(FmgrInfo *, &definition->index_equal), key);
+		scan = begin_index_scan(parent, index, &dirty, 1);
+		index_rescan(scan, &scan_key, 1, NULL, 0);
+		other = InvalidTransactionId;
+		if (index_getnext_slot(scan, ForwardScanDirection, slot))
+		{
+			other = dirty.xmax;
+			place = slot->tts_tid;
+		}
+		index_endscan(scan);
+		ExecDropSingleTupleTableSlot(slot);
+		index_close(index, NoLock);
+		if (TransactionIdIsValid(other))
+			XactLockTableWait(other, parent, &place, XLTW_InsertIndex);
+	} while (TransactionIdIsValid(other));
 }
 
 /* What the rows of a key make. */
@@ -172,6 +221,8 @@ pattern_computed_parent(PG_FUNCTION_ARGS)
 	if (!is_update || !has_key(definition, trigger, key, isnull))
 	{
 		definition_check(definition);
+		if (!isnull)
+			wait_for_predecessor(definition, trigger, key);
 		result = compute(definition, doc, key, isnull);
 	}
 	else
