@@ -43,6 +43,9 @@ typedef struct Pending
 	int			armed_level;	/* a deferred event was queued at this level; 0: none waits */
 } Pending;
 
+/* A table of keys that was larger is not kept. */
+#define KEYS_KEPT 10000
+
 static Pending pending;
 
 static uint32
@@ -476,8 +479,14 @@ pending_release(PendingKey **keys, int n)
 			hash_search_with_hash_value(pending.keys, &key->lookup, key->lookup.hash, HASH_REMOVE, NULL);
 		pending.nkeys--;
 	}
-	if (pending.nkeys == 0)
-		reset();
+	if (pending.nkeys > 0)
+		return;
+	if (n > KEYS_KEPT)
+	{
+		hash_destroy(pending.keys);
+		pending.keys = NULL;
+	}
+	reset();
 }
 
 /* Is a flush of the definition under way for this query, or for the transaction? */
