@@ -1,13 +1,17 @@
 /*
- * extended_reference.h
+ * patterns/extended_reference.h
  *		What the files of the extended reference pattern tell each other.
  *
- * extended_reference.c reads a definition, extended_reference_fields.c what a
- * user writes for fields, extended_reference_value.c makes values of columns,
- * extended_reference_source.c reads source rows, which extended_reference_rows.c
- * keeps, extended_reference_copy.c is the referring table's trigger, with
- * extended_reference_move.c for partitions, extended_reference_follow.c the source's, extended_reference_ddl.c creates and
- * drops them, extended_reference_check.c compares and refreshes.
+ *		extended_reference			a definition, read from its trigger
+ *		extended_reference_fields	what a user writes for fields
+ *		extended_reference_value	values of columns as they are copied
+ *		extended_reference_source	source rows, read
+ *		extended_reference_rows		source rows, kept for a statement
+ *		extended_reference_copy		the trigger of the referring table
+ *		extended_reference_move		what that needs to know where rows move between partitions
+ *		extended_reference_follow	the triggers of the source
+ *		extended_reference_ddl		create_ and drop_extended_reference
+ *		extended_reference_check	verify_ and refresh_extended_reference
  */
 #ifndef EXTENDED_REFERENCE_H
 #define EXTENDED_REFERENCE_H
