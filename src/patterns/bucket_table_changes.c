@@ -197,20 +197,6 @@ write_bucket(BucketTable *table, EditedBucket *bucket)
 	bucket_table_write(table, BUCKET_UPDATE, values);
 }
 
-static void
-spi_connect(void)
-{
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-}
-
-static void
-spi_finish(void)
-{
-	if (SPI_finish() != SPI_OK_FINISH)
-		elog(ERROR, "SPI_finish failed");
-}
-
 /* Write the buckets that are loaded, and forget them.  As the owner. */
 static void
 write_loaded(BucketTable *table, Edits *edits)
@@ -230,9 +216,9 @@ write_loaded(BucketTable *table, Edits *edits)
 			CHECK_FOR_INTERRUPTS();
 			if (!bucket->changed)
 				continue;
-			spi_connect();
+			SPI_connect();
 			write_bucket(table, bucket);
-			spi_finish();
+			SPI_finish();
 		}
 	edits->groups = NULL;
 	MemoryContextReset(edits->loaded);
@@ -270,9 +256,9 @@ drop_replaced(BucketTable *table, Edits *edits)
 		BucketGroup group = {.meta = replaced->meta, .start = replaced->start};
 
 		CHECK_FOR_INTERRUPTS();
-		spi_connect();
+		SPI_connect();
 		(void) edit_sealed(table, &group, replaced->at, NULL, NULL);
-		spi_finish();
+		SPI_finish();
 		if (i + 1 == n || replaced[1].hash != replaced->hash || replaced[1].start != replaced->start)
 			write_loaded(table, edits);
 	}

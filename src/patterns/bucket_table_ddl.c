@@ -343,20 +343,6 @@ find_documents(const BucketTable *table)
 	return DatumGetObjectId(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &is_null));
 }
 
-static void
-spi_connect(void)
-{
-	if (SPI_connect() != SPI_OK_CONNECT)
-		elog(ERROR, "SPI_connect failed");
-}
-
-static void
-spi_finish(void)
-{
-	if (SPI_finish() != SPI_OK_FINISH)
-		elog(ERROR, "SPI_finish failed");
-}
-
 /* Is the relation in the argument a bucket table?  Anything else that is wrong with it is an error. */
 static bool
 is_bucket_table(Oid relid)
@@ -395,9 +381,9 @@ pattern_drop_bucket_table(PG_FUNCTION_ARGS)
 	table = bucket_table_get(relid);
 	views = relation_quoted_name(table->view);
 	tables = psprintf("%s, %s", relation_quoted_name(table->open), relation_quoted_name(table->sealed));
-	spi_connect();
+	SPI_connect();
 	documents = find_documents(table);
-	spi_finish();
+	SPI_finish();
 	if (OidIsValid(documents))
 		views = psprintf("%s, %s", views, relation_quoted_name(documents));
 	spi_run(psprintf("DROP VIEW %s", views));
@@ -425,7 +411,7 @@ pattern_drop_buckets(PG_FUNCTION_ARGS)
 	argument_check_given(fcinfo, 1, "before");
 	values[0] = TimestampTzGetDatum(PG_GETARG_TIMESTAMPTZ(1));
 	owner_enter(table->owner, &before);
-	spi_connect();
+	SPI_connect();
 	documents = find_documents(table);
 	if (!OidIsValid(documents))
 		ereport(ERROR,
@@ -447,7 +433,7 @@ pattern_drop_buckets(PG_FUNCTION_ARGS)
 	if (SPI_execute_with_args(sql.data, 1, types, values, NULL, false, 0) != SPI_OK_SELECT)
 		elog(ERROR, "could not drop buckets");
 	dropped = DatumGetInt64(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &is_null));
-	spi_finish();
+	SPI_finish();
 	owner_leave(&before);
 	PG_RETURN_INT64(dropped);
 }
@@ -487,7 +473,7 @@ pattern_bucket_range(PG_FUNCTION_ARGS)
 	values[2] = TimestampTzGetDatum(from);
 	values[3] = PG_GETARG_DATUM(3);
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
-	spi_connect();
+	SPI_connect();
 	portal = SPI_cursor_open_with_args(NULL, range_query(table), 4, types, values, NULL, true, 0);
 	do
 	{
@@ -503,6 +489,6 @@ pattern_bucket_range(PG_FUNCTION_ARGS)
 		SPI_freetuptable(SPI_tuptable);
 	} while (SPI_processed > 0);
 	SPI_cursor_close(portal);
-	spi_finish();
+	SPI_finish();
 	PG_RETURN_NULL();
 }
