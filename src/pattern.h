@@ -20,6 +20,7 @@
 #include "commands/trigger.h"
 #include "fmgr.h"
 #include "lib/stringinfo.h"
+#include "pgtime.h"
 #include "storage/lockdefs.h"
 #include "utils/array.h"
 #include "utils/hsearch.h"
@@ -302,6 +303,27 @@ extern char *operator_quoted_name(Oid operator);
 extern bool function_is(Oid function, const char *symbol);
 extern char *extension_schema(FunctionCallInfo fcinfo);
 extern char *extension_own_schema(void);
+
+/*
+ * server/datum_value.c
+ */
+
+/* The settings that make values look different, as they were. */
+typedef struct Environment
+{
+	pg_tz	   *time_zone;
+	int			date_style;
+	int			date_order;
+	int			interval_style;
+	int			float_digits;
+	int			bytea_form;
+} Environment;
+
+extern void environment_enter(Environment *before);
+extern void environment_leave(const Environment *before);
+
+/* What to_jsonb makes of a value in UTC and otherwise by PostgreSQL's defaults. */
+extern void value_from_datum(Oid type, Datum value, bool isnull, JsonbValue *result);
 
 /*
  * server/spi.c: SQL

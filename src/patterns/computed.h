@@ -13,7 +13,6 @@
  *		computed_top		the same, for the first rows of a group by an index
  *		computed_state		what is kept of a group, and how a row changes it
  *		computed_store		a group's fields in its document
- *		computed_value		values as jsonb, alike in every session
  *		computed_collect	rows → deltas
  *		computed_pending	the deltas, by subtransaction
  *		computed_flush		deltas → parents
@@ -37,7 +36,6 @@
 #include "executor/spi.h"
 #include "lib/ilist.h"
 #include "nodes/parsenodes.h"
-#include "pgtime.h"
 #include "utils/snapshot.h"
 #include "utils/typcache.h"
 
@@ -193,25 +191,6 @@ typedef struct Definition
 	SPIPlanPtr	queue_plan;
 	slist_node	retired;
 } Definition;
-
-/*
- * computed_value.c
- */
-
-/* The settings that make values look different, as they were. */
-typedef struct Environment
-{
-	pg_tz	   *time_zone;
-	int			date_style;
-	int			date_order;
-	int			interval_style;
-	int			float_digits;
-	int			bytea_form;
-} Environment;
-
-extern void environment_enter(Environment *before);
-extern void environment_leave(const Environment *before);
-extern void computed_value(Oid type, Datum value, bool isnull, JsonbValue *result);
 
 /*
  * computed_definition.c

@@ -516,7 +516,7 @@ compute_fields(const Definition *definition, const Datum *values, const bool *nu
 
 		if (field->aggregate >= 0)
 		{
-			computed_value(field->type, values[field->aggregate], nulls[field->aggregate], &fields[i]);
+			value_from_datum(field->type, values[field->aggregate], nulls[field->aggregate], &fields[i]);
 			continue;
 		}
 		if (!have_row)
@@ -529,7 +529,7 @@ compute_fields(const Definition *definition, const Datum *values, const bool *nu
 		}
 		definition->econtext->ecxt_scantuple = definition->results;
 		value = ExecEvalExpr(field->expression, definition->econtext, &isnull);
-		computed_value(field->type, value, isnull, &fields[i]);
+		value_from_datum(field->type, value, isnull, &fields[i]);
 	}
 }
 

@@ -62,7 +62,7 @@ group_from_row(const ViewDefinition *view, const Datum *values, const bool *null
 
 	result->fields = palloc(view->nfields * sizeof(JsonbValue));
 	for (int i = 0; i < view->nfields; i++)
-		computed_value(types[i], values[i], nulls[i], &result->fields[i]);
+		value_from_datum(types[i], values[i], nulls[i], &result->fields[i]);
 	for (int i = 0; i < view->nnumbers; i++)
 	{
 		int			at = view->nfields + i;
@@ -70,7 +70,7 @@ group_from_row(const ViewDefinition *view, const Datum *values, const bool *null
 		if (nulls[at])
 			value_from_int64(0, &numbers[i]);
 		else
-			computed_value(types[at], values[at], false, &numbers[i]);
+			value_from_datum(types[at], values[at], false, &numbers[i]);
 	}
 	hidden_finish(view, numbers, &result->hidden);
 }

@@ -3,22 +3,17 @@
  *		Extended reference pattern: a source's columns as values, its keys as text.
  *
  * A copy must not depend on the session that happens to write it, since the next
- * one compares with it.  So what a type's text, or what to_jsonb makes of it,
- * takes from the session's settings is made under settings of our own: in UTC,
- * dates and bytes as PostgreSQL writes them by default, and floats so that they
- * can be read back.
+ * one compares with it.  Values are those of value_from_datum; so far as the text
+ * of a key takes something from the session's settings, it is made under settings
+ * of our own.
  */
 #include "postgres.h"
 
 #include "access/htup_details.h"
 #include "catalog/pg_type.h"
-#include "nodes/makefuncs.h"
 #include "parser/parse_coerce.h"
 #include "utils/builtins.h"
-#include "utils/datetime.h"
-#include "utils/fmgroids.h"
 #include "utils/guc.h"
-#include "utils/json.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 
@@ -29,9 +24,7 @@ typedef struct SourceColumn
 {
 	AttrNumber	number;
 	Oid			type;			/* below domains */
-	bool		is_settled;		/* to_jsonb makes the same of it in every session */
 	const DocPath *path;
-	FmgrInfo	to_jsonb;		/* for types that column_value does not know */
 } SourceColumn;
 
 /* How the columns of a relation, the source or a partition of it, become values. */
@@ -98,17 +91,6 @@ leaf_column(Oid source, Oid leaf, AttrNumber column)
 	return leaf == source ? column : get_attnum(leaf, get_attname(source, column, false));
 }
 
-/* The column becomes a value by to_jsonb, which must be told the type. */
-static void
-prepare_to_jsonb(FmgrInfo *to_jsonb, Oid type)
-{
-	Node	   *argument = (Node *) makeNullConst(type, -1, InvalidOid);
-
-	fmgr_info(F_TO_JSONB, to_jsonb);
-	fmgr_info_set_expr((Node *) makeFuncExpr(F_TO_JSONB, JSONBOID, list_make1(argument), InvalidOid,
-											 InvalidOid, COERCE_EXPLICIT_CALL), to_jsonb);
-}
-
 /* The columns of a reference in its source or a partition of it; palloc'd. */
 SourceFields *
 source_fields(const Reference *reference, Oid leaf)
@@ -126,14 +108,10 @@ source_fields(const Reference *reference, Oid leaf)
 	for (int i = 0; i < reference->nfields; i++)
 	{
 		SourceColumn *column = &result->columns[i];
-		Oid			type;
 
 		column->number = leaf_column(reference->source, leaf, reference->fields[i].column);
-		type = get_atttype(leaf, column->number);
-		column->type = getBaseType(type);
-		column->is_settled = source_type_is_settled(column->type) || column->type == DATEOID || column->type == TIMESTAMPOID;
+		column->type = getBaseType(get_atttype(leaf, column->number));
 		column->path = reference->fields[i].path;
-		prepare_to_jsonb(&column->to_jsonb, type);
 	}
 	return result;
 }
@@ -142,71 +120,6 @@ AttrNumber
 source_fields_key(const SourceFields *fields)
 {
 	return fields->key;
-}
-
-/* A timestamp with time zone is copied in UTC, whatever the session's zone is. */
-static void
-timestamp_value(Datum datum, JsonbValue *result)
-{
-	const int	utc = 0;
-	char	   *text = palloc(MAXDATELEN + 1);
-
-	JsonEncodeDateTime(text, datum, TIMESTAMPTZOID, &utc);
-	value_from_cstring(text, result);
-}
-
-static void
-text_value(Datum datum, JsonbValue *result)
-{
-	text	   *t = DatumGetTextPP(datum);
-
-	result->type = jbvString;
-	result->val.string.val = VARDATA_ANY(t);
-	result->val.string.len = VARSIZE_ANY_EXHDR(t);
-}
-
-/* What to_jsonb makes of a value of a type that we do not know ourselves. */
-static void
-other_value(SourceColumn *column, Datum datum, JsonbValue *result)
-{
-	int			level = column->is_settled ? 0 : source_settings_enter();
-
-	value_from_jsonb(DatumGetJsonbP(FunctionCall1(&column->to_jsonb, datum)), result);
-	if (!column->is_settled)
-		source_settings_leave(level);
-}
-
-/* What to_jsonb makes of a column's value. */
-static void
-column_value(SourceColumn *column, Datum datum, JsonbValue *result)
-{
-	switch (column->type)
-	{
-		case TEXTOID:
-		case VARCHAROID:
-			text_value(datum, result);
-			break;
-		case INT2OID:
-			value_from_int64(DatumGetInt16(datum), result);
-			break;
-		case INT4OID:
-			value_from_int64(DatumGetInt32(datum), result);
-			break;
-		case INT8OID:
-			value_from_int64(DatumGetInt64(datum), result);
-			break;
-		case BOOLOID:
-			value_from_bool(DatumGetBool(datum), result);
-			break;
-		case TIMESTAMPTZOID:
-			timestamp_value(datum, result);
-			break;
-		case JSONBOID:
-			value_from_jsonb(DatumGetJsonbP(datum), result);
-			break;
-		default:
-			other_value(column, datum, result);
-	}
 }
 
 /*
@@ -226,7 +139,7 @@ source_field_value(SourceFields *fields, int i, HeapTuple tuple, TupleDesc desc,
 		result->type = jbvNull;
 		return;
 	}
-	column_value(column, datum, &whole);
+	value_from_datum(column->type, datum, false, &whole);
 	if (!path_get(column->path, &whole, result))
 		result->type = jbvNull;
 }

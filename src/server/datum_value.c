@@ -1,10 +1,9 @@
 /*
- * patterns/computed_value.c
- *		Computed pattern: values as jsonb, alike in every session.
+ * server/datum_value.c
+ *		Values of any type as jsonb, alike in every session.
  *
- * A field is what to_jsonb makes of the view's column in a session whose time
- * zone is UTC and whose settings are the defaults: who writes must not show in
- * what is stored.
+ * A value is what to_jsonb makes of it in a session whose time zone is UTC and
+ * whose settings are the defaults: who writes must not show in what is stored.
  */
 #include "postgres.h"
 
@@ -19,7 +18,7 @@
 #include "utils/json.h"
 #include "utils/lsyscache.h"
 
-#include "computed.h"
+#include "pattern.h"
 
 /*
  * Make values look as they are stored, until environment_leave, which must be
@@ -107,9 +106,9 @@ other_value(Oid type, Datum value, JsonbValue *result)
 	value_from_jsonb(DatumGetJsonbP(jsonb), result);
 }
 
-/* A value of the view as it is stored; it may share the value's memory. */
+/* A value as it is stored; it may share the value's memory. */
 void
-computed_value(Oid type, Datum value, bool isnull, JsonbValue *result)
+value_from_datum(Oid type, Datum value, bool isnull, JsonbValue *result)
 {
 	const int	utc = 0;
 	char		buf[MAXDATELEN + 1];
@@ -152,7 +151,7 @@ computed_value(Oid type, Datum value, bool isnull, JsonbValue *result)
 			break;
 		default:
 			if (getBaseType(type) != type)
-				computed_value(getBaseType(type), value, false, result);
+				value_from_datum(getBaseType(type), value, false, result);
 			else
 				other_value(type, value, result);
 	}
