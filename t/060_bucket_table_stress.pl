@@ -31,7 +31,7 @@ $node->safe_psql('stress', <<'SQL');
 CREATE EXTENSION pattern;
 CREATE TABLE kinds (name text PRIMARY KEY, unit text, zone text, capacity integer, first timestamptz, slot interval, slots integer);
 INSERT INTO kinds VALUES
-	('keep', 'hour', 'UTC', 20, '2026-10-31 20:00Z', '20 seconds', 4320),
+	('keep', 'hour', 'UTC', 60, '2026-10-31 20:00Z', '20 seconds', 4320),
 	('replace', 'day', 'America/New_York', 50, '2026-10-20 00:00Z', '10 minutes', 4320),
 	('ignore', 'hour', 'America/New_York', 7, '2026-10-31 20:00Z', '30 seconds', 2880),
 	('error', 'month', 'Europe/Amsterdam', 10, '1969-06-01 00:00Z', '6 hours', 1460);

@@ -131,7 +131,7 @@ altered_bucket_table(Oid view, const char *detail)
 			 errhint("Undo the change, or copy the readings into a new bucket table.")));
 }
 
-/* The relations with rows of their own that a query reads, in the order in which it names them. */
+/* The relations with rows of their own that a query reads, in the order in which it first names them. */
 static List *
 query_tables(const Query *query)
 {
@@ -145,9 +145,9 @@ query_tables(const Query *query)
 
 		if (rte->rtekind == RTE_RELATION && 
 			(rte->relkind == RELKIND_RELATION || rte->relkind == RELKIND_PARTITIONED_TABLE))
-			tables = lappend_oid(tables, rte->relid);
+			tables = list_append_unique_oid(tables, rte->relid);
 		else if (rte->rtekind == RTE_SUBQUERY)
-			tables = list_concat(tables, query_tables(rte->subquery));
+			tables = list_concat_unique_oid(tables, query_tables(rte->subquery));
 	}
 	return tables;
 }

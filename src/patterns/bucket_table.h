@@ -3,9 +3,10 @@
  *		Bucket pattern: what the files about bucket tables tell each other.
  *
  * A bucket table is two ordinary tables and two views.  New readings land in the
- * open table, one row each; sealing moves them into the sealed table, one row a
- * bucket.  The view of readings has the triggers, whose arguments are the
- * options; its query names the tables.
+ * open table: one row each, or one row for several that a statement brings of one
+ * series, a batch.  Sealing moves them into the sealed table, one row a bucket.
+ * The view of readings has the triggers, whose arguments are the options; its
+ * query names the tables.
  */
 #ifndef BUCKET_TABLE_H
 #define BUCKET_TABLE_H
@@ -33,6 +34,13 @@ enum
 	SEALED_START = 1, SEALED_END, SEALED_FIRST, SEALED_LAST, SEALED_NO, SEALED_COUNT, SEALED_META,
 	SEALED_SUMMARY, SEALED_READINGS, SEALED_NCOLUMNS = 9
 };
+
+/*
+ * What stands for the time of a batch in the open table, whose document is an
+ * array: so the index finds batches before all readings of their group.  No
+ * reading is of this time.  Only where duplicates are kept.
+ */
+#define BATCH_AT DT_NOBEGIN
 
 /* How windows are laid out: months or microseconds, the other is zero. */
 typedef struct WindowRule
@@ -90,12 +98,15 @@ typedef struct BucketTable
 	SPIPlanPtr	plans[NUM_BUCKET_STATEMENTS];
 } BucketTable;
 
+struct OpenBatch;
+
 /* A reading that is on its way. */
 typedef struct Reading
 {
 	TimestampTz at;
 	Jsonb	   *doc;
-	ItemPointerData tid;		/* in the open table, if it is there */
+	struct OpenBatch *batch;	/* in the open table that it is a part of, while it is sealed */
+	ItemPointerData tid;		/* in the open table, if it is a row of it */
 } Reading;
 
 /* Growable list of readings. */
@@ -161,6 +172,7 @@ extern void readings_sort(Readings *list);
 extern int	jsonb_compare_bytes(const Jsonb *a, const Jsonb *b);
 extern void readings_of_array(const Jsonb *array, const char *time_field, int time_len, pg_tz *zone,
 							  Readings *result);
+extern Jsonb *readings_array(const Readings *list, uint32 first, uint32 n);
 extern void readings_finish(const Readings *list, uint32 first, uint32 n, Jsonb **array, Jsonb **summary);
 
 /*
@@ -175,6 +187,8 @@ extern bool open_insert_unique(BucketTable *table, const BucketGroup *group, con
 extern void open_insert_moved(BucketTable *table, const BucketGroup *group, const Reading *reading);
 extern bool time_is_sealed(BucketTable *table, const BucketGroup *group, TimestampTz at);
 extern bool open_take_back(BucketTable *table, Reading *reading);
+pg_noreturn extern void open_changed_within(BucketTable *table);
+extern void open_delete_locked(BucketTable *table, ItemPointer tid);
 
 /*
  * bucket_table_insert.c: how readings get in
@@ -202,6 +216,7 @@ typedef enum Found
 {
 	FOUND,
 	FOUND_DONE,					/* this very statement has changed it already */
+	FOUND_ELSEWHERE,			/* where it was somebody else has changed something */
 	FOUND_NOT
 } Found;
 
@@ -209,6 +224,8 @@ pg_noreturn extern void concurrent_update(void);
 extern bool same_series(Jsonb *a, Jsonb *b);
 extern Found edit_sealed(BucketTable *table, const BucketGroup *group, TimestampTz at, const Jsonb *doc,
 						 const Jsonb *replacement);
+extern Found edit_batches(BucketTable *table, const BucketGroup *group, TimestampTz at, const Jsonb *doc,
+						  const Jsonb *replacement, bool reload);
 extern void bucket_table_limit_edits(BucketTable *table);
 extern void bucket_table_flush_edits(Oid view);
 extern bool bucket_table_settle_edits(Oid view);
@@ -236,5 +253,6 @@ extern void seal_one(BucketTable *table, BucketGroup *group, SealExtent extent, 
  */
 extern void seal_given(BucketTable *table, BucketGroup *group);
 extern void seal_count(BucketTable *table, Jsonb *meta, TimestampTz start, uint32 n);
+extern void seal_discount(BucketTable *table, Jsonb *meta, TimestampTz start);
 
 #endif							/* BUCKET_TABLE_H */

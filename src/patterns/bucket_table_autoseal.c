@@ -20,12 +20,12 @@
 /* A window with fewer readings of a session is left to seal_buckets. */
 #define WORTH_SEALING 16
 
-/* What a session remembers of a group that it wrote to. */
+/* How much a session has written to the latest window of a series, or to an earlier one. */
 typedef struct GroupCount
 {
 	uint64		key;			/* must be first */
 	uint32		n;				/* readings since sealing was last tried */
-	TimestampTz latest;			/* for a series: the start of its latest window */
+	TimestampTz start;			/* of the window; DT_NOBEGIN: nothing yet */
 } GroupCount;
 
 static HTAB *counts = NULL;
@@ -51,11 +51,13 @@ statements_seal(void)
 void
 seal_given(BucketTable *table, BucketGroup *group)
 {
-	bool		over = group->end <= GetCurrentTimestamp();
+	uint32		n = group->readings.n;
+	bool		over;
 
-	if (table->on_duplicate != DUPLICATE_KEEP || !statements_seal())
+	if (n < Min(table->capacity, FEW_READINGS) || table->on_duplicate != DUPLICATE_KEEP || !statements_seal())
 		return;
-	if (group->readings.n >= table->capacity || (over && group->readings.n >= FEW_READINGS))
+	over = group->end <= GetCurrentTimestamp();
+	if (n >= table->capacity || over)
 		seal_one(table, group, over ? SEAL_STATEMENT : SEAL_FULL, 0);
 }
 
@@ -82,7 +84,7 @@ get_count(uint64 key)
 	if (!found)
 	{
 		count->n = 0;
-		count->latest = DT_NOBEGIN;
+		count->start = DT_NOBEGIN;
 	}
 	return count;
 }
@@ -100,22 +102,45 @@ seal_stored(BucketTable *table, Jsonb *meta, TimestampTz start, SealExtent exten
 }
 
 /*
+ * A series goes on to its next window.  Seal the one before, if time has gone on,
+ * too.
+ */
+static void
+next_window(BucketTable *table, Jsonb *meta, GroupCount *series, TimestampTz start)
+{
+	GroupCount	before = *series;
+
+	series->start = start;
+	series->n = 0;
+	if (before.start == DT_NOBEGIN)
+		return;
+	if (start > GetCurrentTimestamp())
+		get_count(hash_combine64(before.key, (uint64) before.start))->n += before.n;
+	else if (before.n >= WORTH_SEALING)
+		seal_stored(table, meta, before.start, SEAL_ALL, 0);
+}
+
+/*
  * n readings of a group were written to the open table.  Seal the group if this
  * session has written enough for a bucket; and the window before when a series
- * goes on to another and time has done so, too.
+ * goes on to another.
  */
 void
 seal_count(BucketTable *table, Jsonb *meta, TimestampTz start, uint32 n)
 {
 	uint64		key = hash_meta(meta, table->open);
-	GroupCount *series;
 	GroupCount *count;
-	TimestampTz before;
-	uint32		left;
 
 	if (!statements_seal())
 		return;
-	count = get_count(hash_combine64(key, (uint64) start));
+	count = get_count(key);
+	if (start > count->start)
+	{
+		next_window(table, meta, count, start);
+		count = get_count(key);
+	}
+	else if (start < count->start)
+		count = get_count(hash_combine64(key, (uint64) start));
 	count->n += n;
 	if (count->n >= table->capacity)
 	{
@@ -123,16 +148,17 @@ seal_count(BucketTable *table, Jsonb *meta, TimestampTz start, uint32 n)
 		count->n %= table->capacity;
 		seal_stored(table, meta, start, SEAL_FULL, n);
 	}
-	series = get_count(key);
-	before = series->latest;
-	if (start <= before)
-		return;
-	series->latest = start;
-	if (before == DT_NOBEGIN || start > GetCurrentTimestamp())
-		return;
-	count = get_count(hash_combine64(key, (uint64) before));
-	left = count->n;
-	count->n = 0;
-	if (left >= WORTH_SEALING)
-		seal_stored(table, meta, before, SEAL_ALL, 0);
+}
+
+/* A reading was taken back. */
+void
+seal_discount(BucketTable *table, Jsonb *meta, TimestampTz start)
+{
+	uint64		key = hash_meta(meta, table->open);
+	GroupCount *count = get_count(key);
+
+	if (start != count->start)
+		count = get_count(hash_combine64(key, (uint64) start));
+	if (count->n > 0)
+		count->n--;
 }

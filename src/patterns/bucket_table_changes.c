@@ -4,7 +4,9 @@
  *
  * A bucket is locked and taken apart once, however many of its readings a
  * statement changes, and is written once, at the end of the statement.  Its
- * summary is then made anew, since a minimum cannot be subtracted from.
+ * summary is then made anew, since a minimum cannot be subtracted from.  So are
+ * batches in the open table, but all of a group are taken apart, and only those
+ * are locked that are changed.
  *
  * Readings that an INSERT replaces are of any buckets, in any order.  So only
  * their times are kept, and the buckets are gone through one after the other at
@@ -12,16 +14,23 @@
  */
 #include "postgres.h"
 
+#include "access/genam.h"
+#include "access/table.h"
+#include "access/tableam.h"
 #include "access/xact.h"
 #include "executor/spi.h"
 #include "lib/ilist.h"
 #include "miscadmin.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
 #include "bucket_table.h"
+
+#define NO_BUCKET (-1)
 
 /* What becomes of a reading. */
 typedef struct Edit
@@ -30,12 +39,14 @@ typedef struct Edit
 	Jsonb	   *replacement;	/* NULL: it goes */
 } Edit;
 
-/* A bucket that is being changed. */
+/* A bucket that is being changed, or a batch in the open table that may be. */
 typedef struct EditedBucket
 {
 	Jsonb	   *meta;
 	TimestampTz start;
-	int32		bucket_no;
+	int32		bucket_no;		/* NO_BUCKET: a batch */
+	ItemPointerData tid;		/* of a batch */
+	bool		locked;			/* a batch, when it is first changed */
 	Readings	readings;
 	Edit	   *edits;			/* as many */
 	bool		changed;
@@ -46,6 +57,7 @@ typedef struct EditedGroup
 {
 	uint64		hash;			/* must be first */
 	List	   *buckets;		/* of EditedBucket; those of another group with this hash, too */
+	bool		has_batches;	/* the batches are among them */
 } EditedGroup;
 
 /* A time whose readings in buckets go, since a reading in the open table replaces them. */
@@ -177,6 +189,14 @@ write_bucket(BucketTable *table, EditedBucket *bucket)
 			readings_append(&left, reading->at, reading->doc, NULL);
 		else if (edit->replacement != NULL)
 			readings_append(&left, reading->at, edit->replacement, NULL);
+	}
+	if (bucket->bucket_no == NO_BUCKET)
+	{
+		BucketGroup group = {.meta = bucket->meta, .start = bucket->start, .readings = left};
+
+		open_delete_locked(table, &bucket->tid);
+		open_insert_many(table, list_make1(&group));
+		return;
 	}
 	if (left.n == 0)
 	{
@@ -329,8 +349,31 @@ group_get(Edits *edits, uint64 hash, bool create)
 	}
 	group = hash_search(edits->groups, &hash, create ? HASH_ENTER : HASH_FIND, &found);
 	if (create && !found)
+	{
 		group->buckets = NIL;
+		group->has_batches = false;
+	}
 	return group;
+}
+
+/* Take a bucket or a batch apart. */
+static EditedBucket *
+add_bucket(BucketTable *table, Edits *edits, const BucketGroup *group, uint64 hash, int32 bucket_no, Datum array)
+{
+	EditedGroup *loaded = group_get(edits, hash, true);
+	MemoryContext caller = MemoryContextSwitchTo(edits->loaded);
+	EditedBucket *bucket = palloc0(sizeof(EditedBucket));
+
+	bucket->meta = palloc(VARSIZE(group->meta));
+	memcpy(bucket->meta, group->meta, VARSIZE(group->meta));
+	bucket->start = group->start;
+	bucket->bucket_no = bucket_no;
+	readings_of_array(DatumGetJsonbP(array), table->time_field, table->time_len, table->rule.zone, &bucket->readings);
+	readings_sort(&bucket->readings);
+	bucket->edits = palloc0(sizeof(Edit) * Max(bucket->readings.n, 1));
+	loaded->buckets = lcons(bucket, loaded->buckets);
+	MemoryContextSwitchTo(caller);
+	return bucket;
 }
 
 /* Lock a bucket, waiting for whoever has it, and take it apart; NULL if it is gone.  Runs inside SPI. */
@@ -342,21 +385,11 @@ load_bucket(BucketTable *table, Edits *edits, const BucketGroup *group, uint64 h
 
 	if (bucket_table_run(table, BUCKET_LOCK, values, InvalidSnapshot) > 0)
 	{
-		EditedGroup *loaded = group_get(edits, hash, true);
-		MemoryContext caller = MemoryContextSwitchTo(edits->loaded);
 		bool		is_null;
-		Jsonb	   *array = DatumGetJsonbP(SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &is_null));
 
-		bucket = palloc0(sizeof(EditedBucket));
-		bucket->meta = palloc(VARSIZE(group->meta));
-		memcpy(bucket->meta, group->meta, VARSIZE(group->meta));
-		bucket->start = group->start;
-		bucket->bucket_no = bucket_no;
-		readings_of_array(array, table->time_field, table->time_len, table->rule.zone, &bucket->readings);
-		readings_sort(&bucket->readings);
-		bucket->edits = palloc0(sizeof(Edit) * Max(bucket->readings.n, 1));
-		loaded->buckets = lcons(bucket, loaded->buckets);
-		MemoryContextSwitchTo(caller);
+		bucket = add_bucket(table, edits, group, hash, bucket_no,
+							SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &is_null));
+		bucket->locked = true;
 	}
 	SPI_freetuptable(SPI_tuptable);
 	return bucket;
@@ -381,9 +414,30 @@ lower_bound(const Readings *list, TimestampTz at)
 	return low;
 }
 
+/* Lock a batch, waiting for whoever has it; false if it has been changed.  As the owner. */
+static bool
+lock_batch(BucketTable *table, EditedBucket *batch)
+{
+	Relation	open = table_open(table->open, RowExclusiveLock);
+	TupleTableSlot *slot = table_slot_create(open, NULL);
+	ItemPointerData tid = batch->tid;
+	TM_FailureData failure;
+	TM_Result	result = table_tuple_lock(open, &tid, GetActiveSnapshot(), slot, GetCurrentCommandId(true),
+										  LockTupleExclusive, LockWaitBlock, 0, &failure);
+
+	ExecDropSingleTupleTableSlot(slot);
+	table_close(open, NoLock);
+	if (result == TM_SelfModified)
+		open_changed_within(table);
+	if (result != TM_Ok && IsolationUsesXactSnapshot())
+		concurrent_update();
+	batch->locked = result == TM_Ok;
+	return batch->locked;
+}
+
 /* Change a reading in a bucket that is loaded; doc NULL: all of this time. */
 static Found
-edit_bucket(Edits *edits, EditedBucket *bucket, TimestampTz at, const Jsonb *doc, const Jsonb *replacement)
+edit_bucket(BucketTable *table, Edits *edits, EditedBucket *bucket, TimestampTz at, const Jsonb *doc, const Jsonb *replacement)
 {
 	Found		found = FOUND_NOT;
 
@@ -400,6 +454,8 @@ edit_bucket(Edits *edits, EditedBucket *bucket, TimestampTz at, const Jsonb *doc
 				found = FOUND_DONE;
 			continue;
 		}
+		if (!bucket->locked && !lock_batch(table, bucket))
+			return FOUND_ELSEWHERE;
 		edit->done = true;
 		bucket->changed = true;
 		if (replacement != NULL)
@@ -440,9 +496,9 @@ find_loaded(Edits *edits, const BucketGroup *group, uint64 hash, int32 bucket_no
 	return NULL;
 }
 
-/* Change a reading in the buckets that are loaded. */
+/* Change a reading in the buckets, or in the batches, that are loaded. */
 static Found
-edit_loaded(Edits *edits, const BucketGroup *group, uint64 hash, TimestampTz at, const Jsonb *doc, const Jsonb *replacement)
+edit_loaded(BucketTable *table, Edits *edits, bool batches, const BucketGroup *group, uint64 hash, TimestampTz at, const Jsonb *doc, const Jsonb *replacement)
 {
 	EditedGroup *loaded = group_get(edits, hash, false);
 	Found		result = FOUND_NOT;
@@ -455,15 +511,77 @@ edit_loaded(Edits *edits, const BucketGroup *group, uint64 hash, TimestampTz at,
 		EditedBucket *bucket = lfirst(cell);
 		Found		found;
 
-		if (bucket->start != group->start || !same_series(bucket->meta, group->meta))
+		if ((bucket->bucket_no == NO_BUCKET) != batches ||
+			bucket->start != group->start || !same_series(bucket->meta, group->meta))
 			continue;
-		found = edit_bucket(edits, bucket, at, doc, replacement);
-		if (found == FOUND && doc != NULL)
-			return FOUND;
+		found = edit_bucket(table, edits, bucket, at, doc, replacement);
+		if (found == FOUND_ELSEWHERE || (found == FOUND && doc != NULL))
+			return found;
 		if (found != FOUND_NOT)
 			result = found;
 	}
 	return result;
+}
+
+/* Take the batches of a group apart, but for those that are locked and have been. */
+static void
+load_batches(BucketTable *table, Edits *edits, const BucketGroup *group, uint64 hash)
+{
+	EditedGroup *loaded = group_get(edits, hash, true);
+	Relation	open = table_open(table->open, RowExclusiveLock);
+	Relation	index = open_index_open(table);
+	TupleTableSlot *slot = table_slot_create(open, NULL);
+	Snapshot	snapshot = RegisterSnapshot(IsolationUsesXactSnapshot() ? GetTransactionSnapshot() : GetLatestSnapshot());
+	IndexScanDesc scan = index_begin_scan(open, index, snapshot, 3, 0);
+	ScanKeyData keys[3];
+	MemoryContext caller = MemoryContextSwitchTo(edits->loaded);
+	List	   *locked = NIL;
+	ListCell   *cell;
+
+	foreach(cell, loaded->buckets)
+		if (((EditedBucket *) lfirst(cell))->locked)
+			locked = lappend(locked, lfirst(cell));
+	MemoryContextSwitchTo(caller);
+	loaded->buckets = locked;
+	loaded->has_batches = true;
+	open_scan_keys(keys, group->meta, group->start);
+	ScanKeyInit(&keys[2], 3, BTEqualStrategyNumber, F_TIMESTAMPTZ_EQ, TimestampTzGetDatum(BATCH_AT));
+	index_rescan(scan, keys, 3, NULL, 0);
+	while (index_getnext_slot(scan, ForwardScanDirection, slot))
+	{
+		bool		is_null,
+					is_locked = false;
+
+		CHECK_FOR_INTERRUPTS();
+		foreach(cell, locked)
+			is_locked |= ItemPointerEquals(&((EditedBucket *) lfirst(cell))->tid, &slot->tts_tid);
+		if (!is_locked)
+			add_bucket(table, edits, group, hash, NO_BUCKET, slot_getattr(slot, OPEN_DOC, &is_null))->tid = slot->tts_tid;
+	}
+	index_endscan(scan);
+	UnregisterSnapshot(snapshot);
+	ExecDropSingleTupleTableSlot(slot);
+	index_close(index, AccessShareLock);
+	table_close(open, NoLock);
+}
+
+/*
+ * Change a reading that is in a batch, if there is one.  With reload, what was
+ * known of the batches before is not relied on.  As the owner.
+ */
+Found
+edit_batches(BucketTable *table, const BucketGroup *group, TimestampTz at, const Jsonb *doc,
+			 const Jsonb *replacement, bool reload)
+{
+	uint64		hash = group_hash(table->open, group->meta, group->start);
+	Edits	   *edits = edits_get(table->view, true);
+	Found		found;
+
+	if (reload || !group_get(edits, hash, true)->has_batches)
+		load_batches(table, edits, group, hash);
+	while ((found = edit_loaded(table, edits, true, group, hash, at, doc, replacement)) == FOUND_ELSEWHERE)
+		load_batches(table, edits, group, hash);
+	return found;
 }
 
 /* Will the readings of this time that are in buckets go? */
@@ -501,7 +619,7 @@ edit_sealed(BucketTable *table, const BucketGroup *group, TimestampTz at, const 
 		return FOUND_DONE;
 	if (doc == NULL && IsolationUsesXactSnapshot())
 		(void) time_is_sealed(table, group, at);
-	result = edit_loaded(edits, group, hash, at, doc, replacement);
+	result = edit_loaded(table, edits, false, group, hash, at, doc, replacement);
 	if (result == FOUND && doc != NULL)
 		return FOUND;
 	n = bucket_table_run(table, BUCKET_OF_TIME, values, InvalidSnapshot);
@@ -518,7 +636,7 @@ edit_sealed(BucketTable *table, const BucketGroup *group, TimestampTz at, const 
 		bucket = load_bucket(table, edits, group, hash, bucket_no);
 		if (bucket == NULL)
 			continue;
-		found = edit_bucket(edits, bucket, at, doc, replacement);
+		found = edit_bucket(table, edits, bucket, at, doc, replacement);
 		if (found != FOUND_NOT)
 			result = found;
 		if (found == FOUND && doc != NULL)

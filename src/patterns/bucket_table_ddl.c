@@ -208,26 +208,30 @@ run(const NewTable *table, const char *sql)
 	pfree(buf.data);
 }
 
+/* How what repeats itself is compressed. */
+#ifdef USE_LZ4
+#define COMPRESSION " COMPRESSION lz4"
+#else
+#define COMPRESSION ""
+#endif
+
 static void
 create_tables(const NewTable *table)
 {
 	run(table, "CREATE TABLE {open} ("
 		" bucket_start pg_catalog.timestamptz NOT NULL, at pg_catalog.timestamptz NOT NULL,"
-		" meta pg_catalog.jsonb NOT NULL, doc pg_catalog.jsonb NOT NULL"
+		" meta pg_catalog.jsonb NOT NULL, doc pg_catalog.jsonb" COMPRESSION " NOT NULL"
 		") WITH (autovacuum_vacuum_scale_factor = 0.02)");
 	run(table, strcmp(table->on_duplicate, "'keep'") == 0 ?
 		"CREATE INDEX ON {open} (meta {x}.bucket_meta_ops, bucket_start, at)" :
 		"CREATE UNIQUE INDEX ON {open} (meta {x}.bucket_meta_ops, bucket_start, at)");
-	run(table, "ALTER TABLE {open} REPLICA IDENTITY FULL");
+	/* a batch is to be compressed, but not to be moved out of the row */
+	run(table, "ALTER TABLE {open} REPLICA IDENTITY FULL, ALTER COLUMN doc SET STORAGE MAIN");
 	run(table, psprintf("CREATE TABLE {sealed} ("
 		" bucket_start pg_catalog.timestamptz NOT NULL, bucket_end pg_catalog.timestamptz NOT NULL,"
 		" first pg_catalog.timestamptz NOT NULL, last pg_catalog.timestamptz NOT NULL,"
 		" bucket_no pg_catalog.int4 NOT NULL, count pg_catalog.int4 NOT NULL, meta pg_catalog.jsonb NOT NULL,"
-		" summary pg_catalog.jsonb NOT NULL, readings pg_catalog.jsonb"
-#ifdef USE_LZ4
-		" COMPRESSION lz4"
-#endif
-		" NOT NULL, PRIMARY KEY (meta, bucket_start, bucket_no))%s",
+		" summary pg_catalog.jsonb NOT NULL, readings pg_catalog.jsonb" COMPRESSION " NOT NULL, PRIMARY KEY (meta, bucket_start, bucket_no))%s",
 						table->partitioned ? " PARTITION BY RANGE (bucket_start)" : ""));
 	if (table->partitioned)
 		run(table, psprintf("CREATE TABLE %s PARTITION OF {sealed} DEFAULT", name_beside(table, "sealed_default")));
@@ -237,7 +241,11 @@ static void
 create_views(const NewTable *table)
 {
 	run(table, "CREATE VIEW {view} (doc, meta, at, bucket_start) AS"
-		" SELECT o.doc, o.meta, o.at, o.bucket_start FROM {open} AS o"
+		" SELECT o.doc, o.meta, o.at, o.bucket_start FROM {open} AS o WHERE o.at OPERATOR(pg_catalog.>) '-infinity'"
+		" UNION ALL"
+		" SELECT r.doc, r.meta, {x}.bucket_table_at(r.doc, {time}, {zone}), r.bucket_start"
+		" FROM (SELECT {x}.bucket_table_readings(o.doc) AS doc, o.meta, o.bucket_start FROM {open} AS o"
+		"  WHERE o.at OPERATOR(pg_catalog.=) '-infinity') AS r"
 		" UNION ALL"
 		" SELECT r.doc, r.meta, {x}.bucket_table_at(r.doc, {time}, {zone}), r.bucket_start"
 		" FROM (SELECT {x}.bucket_table_readings(s.readings) AS doc, s.meta, s.bucket_start FROM {sealed} AS s) AS r");

@@ -5,8 +5,9 @@
  * A reading has no identity but what it says: its series, its time and its
  * document, and among equal ones any is as good as another.  Sealing may move it
  * between the moment that a statement reads it and the moment that it is to be
- * changed; so it is looked for in the open table, and then in buckets.  It moves
- * in that direction only, so it cannot be missed.
+ * changed; so it is looked for among the rows of the open table, in its batches,
+ * and then in buckets.  It moves in that direction only, so it cannot be missed;
+ * but from batch to batch, and so those are looked into again before it is missed.
  */
 #include "postgres.h"
 
@@ -121,33 +122,51 @@ statement_get(FunctionCallInfo fcinfo)
 	return statement;
 }
 
-/* Take a reading away; in_open says where it was.  With a replacement, that takes its place in a bucket. */
+/* Look for a reading in one place after the other, and change it where it is. */
 static Found
-edit_reading(BucketTable *table, const EditStatement *statement, const BucketGroup *group, const Reading *old, const Jsonb *replacement, bool *in_open)
+edit_where_it_is(BucketTable *table, const EditStatement *statement, const BucketGroup *group, const Reading *old,
+				 const Jsonb *replacement, bool again, bool *in_open)
 {
-	OwnerSwitch before;
 	Found		open,
-				sealed = FOUND_NOT;
-	bool		again;
+				batch = FOUND_NOT,
+				sealed;
+	bool		moving;
 
-	owner_enter(table->owner, &before);
 	do
 	{
-		open = delete_open(table, statement, group, old->at, old->doc, &again);
-	} while (open == FOUND_NOT && again);
+		open = delete_open(table, statement, group, old->at, old->doc, &moving);
+	} while (open == FOUND_NOT && moving);
 	*in_open = open == FOUND;
-	if (open != FOUND)
-	{
-		if (SPI_connect() != SPI_OK_CONNECT)
-			elog(ERROR, "SPI_connect failed");
-		sealed = edit_sealed(table, group, old->at, old->doc, replacement);
-		if (SPI_finish() != SPI_OK_FINISH)
-			elog(ERROR, "SPI_finish failed");
-	}
-	owner_leave(&before);
-	if (open == FOUND || sealed == FOUND)
+	if (open == FOUND)
 		return FOUND;
-	return open == FOUND_DONE || sealed == FOUND_DONE ? FOUND_DONE : FOUND_NOT;
+	if (table->on_duplicate == DUPLICATE_KEEP)
+		batch = edit_batches(table, group, old->at, old->doc, replacement, again);
+	if (batch == FOUND)
+		return FOUND;
+	if (SPI_connect() != SPI_OK_CONNECT)
+		elog(ERROR, "SPI_connect failed");
+	sealed = edit_sealed(table, group, old->at, old->doc, replacement);
+	if (SPI_finish() != SPI_OK_FINISH)
+		elog(ERROR, "SPI_finish failed");
+	if (sealed == FOUND)
+		return FOUND;
+	return open == FOUND_DONE || batch == FOUND_DONE || sealed == FOUND_DONE ? FOUND_DONE : FOUND_NOT;
+}
+
+/* Take a reading away; in_open says if it was a row.  With a replacement, that takes its place in a batch or a bucket. */
+static Found
+edit_reading(BucketTable *table, const EditStatement *statement, const BucketGroup *group, const Reading *old,
+			 const Jsonb *replacement, bool *in_open)
+{
+	OwnerSwitch before;
+	Found		found;
+
+	owner_enter(table->owner, &before);
+	found = edit_where_it_is(table, statement, group, old, replacement, false, in_open);
+	if (found != FOUND && table->on_duplicate == DUPLICATE_KEEP)
+		found = edit_where_it_is(table, statement, group, old, replacement, true, in_open);
+	owner_leave(&before);
+	return found;
 }
 
 /* The series and the time are a part of the document. */

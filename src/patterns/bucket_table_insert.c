@@ -345,7 +345,10 @@ insert_next(FunctionCallInfo fcinfo, InsertStatement *statement, BucketTable *ta
 		MemoryContextRegisterResetCallback(fcinfo->flinfo->fn_mcxt, &statement->end);
 		arm_flush(table, view);
 		if (open_take_back(table, &statement->first))
+		{
+			seal_discount(table, statement->group.meta, statement->group.start);
 			held_add(statement->held, &statement->group, &statement->first);
+		}
 	}
 	held_add(statement->held, group, reading);
 	if (MemoryContextMemAllocated(statement->held->context, true) > maintenance_work_mem * (Size) 1024)

@@ -4,8 +4,10 @@
  *
  * Where nothing asks for the time of a reading, rows and index entries are
  * written directly: a statement of its own for each would cost as much again as
- * the INSERT that brought it.  Constraints and triggers that somebody adds to the
- * open table are not looked at; indexes are kept.
+ * the INSERT that brought it.  What a statement brings of one series gets into
+ * few rows, as batches: a row and its index entry cost as much as all the rest of
+ * a reading's way.  Constraints and triggers that somebody adds to the open table
+ * are not looked at; indexes are kept.
  */
 #include "postgres.h"
 
@@ -23,7 +25,13 @@
 #include "bucket_table.h"
 
 /* Rows are written by so many. */
-#define BATCH_SIZE 100
+#define ROWS_AT_ONCE 100
+
+/* Readings of a group make a batch from so many on. */
+#define LEAST_IN_BATCH 4
+
+/* A batch has about so many bytes, before it is compressed. */
+#define BATCH_BYTES 16384
 
 /* The open table while it is written to. */
 typedef struct OpenWriter
@@ -32,6 +40,10 @@ typedef struct OpenWriter
 	Relation	open;
 	EState	   *estate;
 	ResultRelInfo *info;
+	/* rows that are to be written */
+	TupleTableSlot *slots[ROWS_AT_ONCE];
+	int			nslots;
+	int			nrows;
 } OpenWriter;
 
 static void
@@ -41,6 +53,7 @@ open_begin(OpenWriter *writer, BucketTable *table)
 	writer->open = table_open(table->open, RowExclusiveLock);
 	writer->estate = CreateExecutorState();
 	writer->info = makeNode(ResultRelInfo);
+	writer->nslots = writer->nrows = 0;
 	InitResultRelInfo(writer->info, writer->open, 1, NULL, 0);
 	ExecOpenIndices(writer->info, false);
 }
@@ -65,18 +78,18 @@ open_index_open(const BucketTable *table)
 	return index_open(bucket_table_get(table->view)->open_index, AccessShareLock);
 }
 
-/* A reading as a row of the open table. */
+/* A row of the open table. */
 static void
-open_store(TupleTableSlot *slot, const BucketGroup *group, const Reading *reading)
+open_store(TupleTableSlot *slot, const BucketGroup *group, TimestampTz at, const Jsonb *doc)
 {
 	ExecClearTuple(slot);
 	memset(slot->tts_isnull, 0, slot->tts_tupleDescriptor->natts * sizeof(bool));
 	for (int i = OPEN_NCOLUMNS; i < slot->tts_tupleDescriptor->natts; i++)
 		slot->tts_isnull[i] = true;
 	slot->tts_values[OPEN_START - 1] = TimestampTzGetDatum(group->start);
-	slot->tts_values[OPEN_AT - 1] = TimestampTzGetDatum(reading->at);
+	slot->tts_values[OPEN_AT - 1] = TimestampTzGetDatum(at);
 	slot->tts_values[OPEN_META - 1] = JsonbPGetDatum(group->meta);
-	slot->tts_values[OPEN_DOC - 1] = JsonbPGetDatum(reading->doc);
+	slot->tts_values[OPEN_DOC - 1] = JsonbPGetDatum(doc);
 	ExecStoreVirtualTuple(slot);
 }
 
@@ -89,7 +102,7 @@ open_insert_one(BucketTable *table, const BucketGroup *group, const Reading *rea
 
 	open_begin(&writer, table);
 	slot = table_slot_create(writer.open, &writer.estate->es_tupleTable);
-	open_store(slot, group, reading);
+	open_store(slot, group, reading->at, reading->doc);
 	table_tuple_insert(writer.open, slot, GetCurrentCommandId(true), 0, NULL);
 	if (writer.info->ri_NumIndices > 0)
 		(void) exec_insert_index_tuples(writer.info, slot, writer.estate);
@@ -97,50 +110,106 @@ open_insert_one(BucketTable *table, const BucketGroup *group, const Reading *rea
 	open_end(&writer);
 }
 
-/* Write n rows at once. */
+/* Write the rows in the slots. */
 static void
-write_batch(OpenWriter *writer, TupleTableSlot **slots, int n)
+write_rows(OpenWriter *writer)
 {
 	CHECK_FOR_INTERRUPTS();
-	table_multi_insert(writer->open, slots, n, GetCurrentCommandId(true), 0, NULL);
-	for (int i = 0; i < n; i++)
+	if (writer->nrows == 0)
+		return;
+	table_multi_insert(writer->open, writer->slots, writer->nrows, GetCurrentCommandId(true), 0, NULL);
+	for (int i = 0; i < writer->nrows; i++)
 	{
 		if (writer->info->ri_NumIndices > 0)
-			(void) exec_insert_index_tuples(writer->info, slots[i], writer->estate);
-		ExecClearTuple(slots[i]);
+			(void) exec_insert_index_tuples(writer->info, writer->slots[i], writer->estate);
+		ExecClearTuple(writer->slots[i]);
 	}
+	writer->nrows = 0;
 	ResetPerTupleExprContext(writer->estate);
 }
 
-/* Write all readings of the groups to the open table. */
+/* How many readings from `first` on go into one row. */
+static uint32
+readings_of_row(const Readings *list, uint32 first)
+{
+	Size		size = 0;
+	uint32		n = 0;
+
+	if (list->n < LEAST_IN_BATCH)
+		return 1;
+	while (first + n < list->n && (n == 0 || size + VARSIZE(list->items[first + n].doc) <= BATCH_BYTES))
+		size += VARSIZE(list->items[first + n++].doc);
+	return n;
+}
+
+/* Put readings of a group into the next slot, as a row of their own or as a batch. */
+static void
+open_put(OpenWriter *writer, const BucketGroup *group, uint32 first, uint32 n)
+{
+	const Reading *reading = &group->readings.items[first];
+	TupleTableSlot *slot;
+	MemoryContext caller;
+
+	if (writer->nrows == writer->nslots)
+		writer->slots[writer->nslots++] = table_slot_create(writer->open, &writer->estate->es_tupleTable);
+	slot = writer->slots[writer->nrows++];
+	if (n == 1)
+		open_store(slot, group, reading->at, reading->doc);
+	else
+	{
+		caller = MemoryContextSwitchTo(GetPerTupleMemoryContext(writer->estate));
+		open_store(slot, group, BATCH_AT, readings_array(&group->readings, first, n));
+		MemoryContextSwitchTo(caller);
+	}
+	if (writer->nrows == ROWS_AT_ONCE)
+		write_rows(writer);
+}
+
+/* Write all readings of the groups, which keep duplicates, to the open table. */
 void
 open_insert_many(BucketTable *table, List *groups)
 {
 	OpenWriter	writer;
-	TupleTableSlot *slots[BATCH_SIZE];
-	int			nslots = 0;
-	int			n = 0;
 	ListCell   *cell;
 
 	open_begin(&writer, table);
 	foreach(cell, groups)
 	{
-		BucketGroup	   *group = lfirst(cell);
+		const BucketGroup *group = lfirst(cell);
+		uint32		n;
 
-		for (uint32 i = 0; i < group->readings.n; i++)
+		for (uint32 i = 0; i < group->readings.n; i += n)
 		{
-			if (n == nslots)
-				slots[nslots++] = table_slot_create(writer.open, &writer.estate->es_tupleTable);
-			open_store(slots[n++], group, &group->readings.items[i]);
-			if (n < BATCH_SIZE)
-				continue;
-			write_batch(&writer, slots, n);
-			n = 0;
+			n = readings_of_row(&group->readings, i);
+			open_put(&writer, group, i, n);
 		}
 	}
-	if (n > 0)
-		write_batch(&writer, slots, n);
+	write_rows(&writer);
 	open_end(&writer);
+}
+
+/* 27000: something that a statement set off has changed what it is changing. */
+pg_noreturn void
+open_changed_within(BucketTable *table)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
+			 errmsg("readings to be changed were already changed in \"%s\" by the same statement",
+					get_rel_name(table->open)),
+			 errhint("Write to \"%s\" instead.", get_rel_name(table->view))));
+}
+
+/* Delete a row that this transaction has locked.  As the owner. */
+void
+open_delete_locked(BucketTable *table, ItemPointer tid)
+{
+	Relation	open = table_open(table->open, RowExclusiveLock);
+	TM_FailureData failure;
+
+	if (table_tuple_delete(open, tid, GetCurrentCommandId(true), GetActiveSnapshot(), InvalidSnapshot,
+						   true, &failure, false) != TM_Ok)
+		open_changed_within(table);
+	table_close(open, NoLock);
 }
 
 /* Take a reading that this transaction wrote out of the open table again; false if it is no longer there. */

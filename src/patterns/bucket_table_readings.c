@@ -44,6 +44,7 @@ readings_append(Readings *list, TimestampTz at, Jsonb *doc, ItemPointer tid)
 	reading = &list->items[list->n++];
 	reading->at = at;
 	reading->doc = doc;
+	reading->batch = NULL;
 	if (tid != NULL)
 		reading->tid = *tid;
 	else
@@ -99,25 +100,37 @@ check_readings(const JsonbValue *readings)
 		argument_mismatch("readings", "an array", readings);
 }
 
+/* Append the readings of an array, and with batches, of arrays in it. */
+static void
+append_array(const JsonbValue *array, const char *time_field, int time_len, pg_tz *zone, bool batches,
+			 Readings *result)
+{
+	JsonbValue	reading;
+	JsonbWalk	walk;
+
+	check_readings(array);
+	walk_begin(&walk, array->val.binary.data);
+	while (walk_next(&walk, NULL, &reading))
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (batches && value_is_array(&reading))
+			append_array(&reading, time_field, time_len, zone, false, result);
+		else if (!value_is_object(&reading))
+			argument_mismatch("reading", "an object", &reading);
+		else
+			readings_append(result, reading_time(&reading, time_field, time_len, zone),
+							element_document(&reading), NULL);
+	}
+}
+
 /* Append the readings of an array of them to *result. */
 void
 readings_of_array(const Jsonb *array, const char *time_field, int time_len, pg_tz *zone, Readings *result)
 {
-	JsonbValue	readings,
-				reading;
-	JsonbWalk	walk;
+	JsonbValue	readings;
 
 	value_from_jsonb(array, &readings);
-	check_readings(&readings);
-	walk_begin(&walk, readings.val.binary.data);
-	while (walk_next(&walk, NULL, &reading))
-	{
-		CHECK_FOR_INTERRUPTS();
-		if (!value_is_object(&reading))
-			argument_mismatch("reading", "an object", &reading);
-		readings_append(result, reading_time(&reading, time_field, time_len, zone),
-						element_document(&reading), NULL);
-	}
+	append_array(&readings, time_field, time_len, zone, false, result);
 }
 
 /* n readings from `first` on as values. */
@@ -133,7 +146,23 @@ readings_values(const Readings *list, uint32 first, uint32 n, ValueList *values)
 	}
 }
 
-/* n readings from `first` on as an array, and their summary; both palloc'd. */
+/* n readings from `first` on as an array; palloc'd. */
+Jsonb *
+readings_array(const Readings *list, uint32 first, uint32 n)
+{
+	ValueList	values = {0};
+	JsonbValue	value;
+	Jsonb	   *array;
+
+	readings_values(list, first, n, &values);
+	values_finish(&values, &value);
+	array = value_to_jsonb(&value);
+	if (values.values != NULL)
+		pfree(values.values);
+	return array;
+}
+
+/* The same, and their summary; both palloc'd. */
 void
 readings_finish(const Readings *list, uint32 first, uint32 n, Jsonb **array, Jsonb **summary)
 {
@@ -251,7 +280,7 @@ put_bucket(ReturnSetInfo *result, int32 bucket_no, const Readings *list, uint32 
 /*
  * bucket_table_merge(open jsonb, last_no integer, last_readings jsonb, capacity integer, time_field text,
  * time_zone text) → TABLE(bucket_no integer, count integer, summary jsonb, readings jsonb):
- * the buckets that sealing the open readings of a window would make, or change
+ * the buckets that sealing the open readings and batches of a window would make, or change
  */
 Datum
 pattern_bucket_table_merge(PG_FUNCTION_ARGS)
@@ -261,6 +290,7 @@ pattern_bucket_table_merge(PG_FUNCTION_ARGS)
 	Readings	list = {0};
 	Readings	last = {0};
 	Interval	day = {.day = 1};
+	JsonbValue	open;
 	WindowRule	rule;
 	char	   *time_field;
 	int			capacity;
@@ -272,7 +302,8 @@ pattern_bucket_table_merge(PG_FUNCTION_ARGS)
 	argument_check_least("capacity", capacity, 1);
 	time_field = argument_text(fcinfo, 4, "time_field");
 	window_rule(&day, argument_text(fcinfo, 5, "time_zone"), &rule);
-	readings_of_array(PG_GETARG_JSONB_P(0), time_field, strlen(time_field), rule.zone, &list);
+	value_from_jsonb(PG_GETARG_JSONB_P(0), &open);
+	append_array(&open, time_field, strlen(time_field), rule.zone, true, &list);
 	readings_sort(&list);
 	InitMaterializedSRF(fcinfo, 0);
 

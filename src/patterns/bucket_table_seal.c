@@ -14,6 +14,10 @@
  *
  * A statement that brings many readings of a group at once hands them over in
  * memory, and they never get into the open table.
+ *
+ * The index shows the batches of a group before its other rows.  They are taken
+ * apart and merged with these by time; what is left of a batch when full buckets
+ * have been made gets back into the open table.
  */
 #include "postgres.h"
 
@@ -48,6 +52,18 @@
 /* A statement rewrites a bucket with at most so many times the readings that it brings. */
 #define REWRITE_FACTOR 3
 
+/* A row of the open table that holds several readings. */
+typedef struct OpenBatch
+{
+	ItemPointerData tid;
+	enum
+	{
+		BATCH_STORED,
+		BATCH_TAKEN,			/* deleted by this transaction */
+		BATCH_LOST				/* another transaction is changing it */
+	}			state;
+} OpenBatch;
+
 /* Sealing, from its beginning to its end. */
 typedef struct Seal
 {
@@ -62,10 +78,12 @@ typedef struct Seal
 	int64		sealed;
 	/* the group at hand */
 	MemoryContext context;		/* reset for each bucket */
+	MemoryContext batches;		/* what was in batches; reset when it has been sealed */
 	Jsonb	   *meta;
 	TimestampTz start;
 	TimestampTz end;
 	SealExtent	extent;
+	bool		one_group;		/* the scan is of this group alone */
 	int32		last_no;		/* -1: no bucket yet */
 	int32		last_count;
 	Readings	chunk;			/* what goes into the next bucket */
@@ -99,6 +117,7 @@ seal_begin(Seal *seal, BucketTable *table, MemoryContext context)
 	seal->index = open_index_open(table);
 	seal->slot = table_slot_create(seal->open, NULL);
 	seal->context = AllocSetContextCreate(context, "bucket", ALLOCSET_DEFAULT_SIZES);
+	seal->batches = AllocSetContextCreate(context, "batches", ALLOCSET_DEFAULT_SIZES);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 }
@@ -124,6 +143,7 @@ seal_end(Seal *seal)
 	if (SPI_finish() != SPI_OK_FINISH)
 		elog(ERROR, "SPI_finish failed");
 	MemoryContextDelete(seal->context);
+	MemoryContextDelete(seal->batches);
 	ExecDropSingleTupleTableSlot(seal->slot);
 	index_close(seal->index, AccessShareLock);
 	table_close(seal->open, NoLock);
@@ -144,6 +164,8 @@ seal_next(Seal *seal)
 	MemoryContextSwitchTo(caller);
 	if (found)
 		slot_getallattrs(seal->slot);
+	else
+		ExecClearTuple(seal->slot);
 	return found;
 }
 
@@ -221,6 +243,26 @@ delete_one(Seal *seal, ItemPointer tid)
 	if (table_tuple_delete(seal->open, tid, GetCurrentCommandId(true), seal->snapshot, InvalidSnapshot,
 						   false, &failure, false) != TM_Ok)
 		return false;
+	return true;
+}
+
+/* The reading goes from the open table into the next bucket; false if another transaction is changing it. */
+static bool
+take_open(Seal *seal, Reading *reading)
+{
+	OpenBatch  *batch = reading->batch;
+
+	if (batch != NULL)
+	{
+		if (batch->state == BATCH_STORED)
+			batch->state = delete_one(seal, &batch->tid) ? BATCH_TAKEN : BATCH_LOST;
+		if (batch->state == BATCH_LOST)
+			return false;
+	}
+	else if (!delete_one(seal, &reading->tid))
+		return false;
+	reading->batch = NULL;
+	ItemPointerSetInvalid(&reading->tid);
 	seal->sealed++;
 	seal->must_write = true;
 	return true;
@@ -237,12 +279,8 @@ delete_open(Seal *seal)
 	{
 		Reading    *reading = &chunk->items[i];
 
-		if (ItemPointerIsValid(&reading->tid))
-		{
-			if (!delete_one(seal, &reading->tid))
-				continue;
-			ItemPointerSetInvalid(&reading->tid);
-		}
+		if ((reading->batch != NULL || ItemPointerIsValid(&reading->tid)) && !take_open(seal, reading))
+			continue;
 		chunk->items[n++] = *reading;
 	}
 	chunk->n = n;
@@ -310,35 +348,31 @@ write_bucket(Seal *seal)
 	set_room(seal);
 }
 
-static void add_reading(Seal *seal, TimestampTz at, Jsonb *doc, ItemPointer tid);
-
-/* Add the reading in the slot; if it will be sealed in any case, it is deleted while its page is at hand. */
+/* Add a reading of the group, which is in seal->context or lives longer. */
 static void
-add_open(Seal *seal)
+add_reading(Seal *seal, const Reading *reading)
 {
-	ItemPointer tid = &seal->slot->tts_tid;
-
-	if (seal->extent == SEAL_ALL || seal->expected > 0)
-	{
-		if (!delete_one(seal, tid))
-			return;
-		tid = NULL;
-		if (seal->expected > 0)
-			seal->expected--;
-	}
-	add_reading(seal, slot_time(seal, OPEN_AT), slot_jsonb(seal, OPEN_DOC), tid);
-}
-
-/* Add a reading of the group, which is in seal->context. */
-static void
-add_reading(Seal *seal, TimestampTz at, Jsonb *doc, ItemPointer tid)
-{
-	readings_append(&seal->chunk, at, doc, tid);
+	readings_append(&seal->chunk, reading->at, reading->doc, NULL);
+	seal->chunk.items[seal->chunk.n - 1] = *reading;
 	if (seal->chunk.n < seal->room)
 		return;
 	delete_open(seal);
 	if (seal->chunk.n == seal->room)
 		write_bucket(seal);
+}
+
+/* Add the reading in the slot; if it will be sealed in any case, it is deleted while its page is at hand. */
+static void
+add_open(Seal *seal)
+{
+	Reading		reading = {.at = slot_time(seal, OPEN_AT), .tid = seal->slot->tts_tid};
+
+	if ((seal->extent == SEAL_ALL || seal->expected > 0) && !take_open(seal, &reading))
+		return;
+	reading.doc = slot_jsonb(seal, OPEN_DOC);
+	if (seal->expected > 0)
+		seal->expected--;
+	add_reading(seal, &reading);
 }
 
 /*
@@ -357,11 +391,17 @@ write_rest(const Seal *seal)
 	return !has_room || seal->last_count <= (uint64) REWRITE_FACTOR * seal->chunk.n;
 }
 
-/* The group is complete.  What is left in the chunk is of no bucket. */
+/*
+ * The group is complete.  What is left in the chunk is of no bucket: what was in
+ * batches that are no more gets back into the open table, what the statement
+ * gave gets back to it.
+ */
 static void
-end_group(Seal *seal)
+end_group(Seal *seal, Readings *given)
 {
 	MemoryContext caller = MemoryContextSwitchTo(seal->context);
+	BucketGroup rest = {.meta = seal->meta, .start = seal->start, .end = seal->end};
+	uint32		n = 0;
 
 	if (seal->chunk.n > 0 && write_rest(seal))
 	{
@@ -369,39 +409,141 @@ end_group(Seal *seal)
 		if (seal->chunk.n > 0)
 			write_bucket(seal);
 	}
+	for (uint32 i = 0; i < seal->chunk.n; i++)
+	{
+		const Reading *reading = &seal->chunk.items[i];
+
+		if (reading->batch != NULL && reading->batch->state == BATCH_TAKEN)
+			readings_append(&rest.readings, reading->at, reading->doc, NULL);
+		else if (reading->batch == NULL && !ItemPointerIsValid(&reading->tid))
+			given->items[n++] = *reading;
+	}
+	given->n = n;
+	if (rest.readings.n > 0)
+		open_insert_many(seal->table, list_make1(&rest));
 	MemoryContextSwitchTo(caller);
 }
 
-/* The keys for a scan of one group. */
-static void
-group_keys(Seal *seal, ScanKey keys)
+/* Is the reading in the slot of the group at hand? */
+static bool
+same_group(const Seal *seal)
 {
-	open_scan_keys(keys, seal->meta, seal->start);
+	struct varlena *meta = (struct varlena *) DatumGetPointer(seal->slot->tts_values[OPEN_META - 1]);
+
+	if (slot_time(seal, OPEN_START) != seal->start)
+		return false;
+	if (!VARATT_IS_EXTENDED(meta) || VARATT_IS_SHORT(meta))
+		if (VARSIZE_ANY_EXHDR(meta) == VARSIZE(seal->meta) - VARHDRSZ &&
+			memcmp(VARDATA_ANY(meta), VARDATA(seal->meta), VARSIZE_ANY_EXHDR(meta)) == 0)
+			return true;
+	return DatumGetBool(DirectFunctionCall2(jsonb_eq, PointerGetDatum(meta), JsonbPGetDatum(seal->meta)));
 }
 
-/* What follows in time: a reading of the statement, or one of the scan. */
-static void
-merge_readings(Seal *seal, Readings *given)
+/* To the next row of the group; false if the slot holds a row of another, or none. */
+static bool
+next_of_group(Seal *seal)
 {
-	bool		has_open = seal_next(seal);
-	uint32		next = 0;
-	MemoryContext caller = MemoryContextSwitchTo(seal->context);
+	return seal_next(seal) && (seal->one_group || same_group(seal));
+}
 
-	readings_sort(given);
-	while (has_open || next < given->n)
+/* Is the row of the group that is in the slot a batch? */
+static bool
+has_batch(const Seal *seal, bool has_row)
+{
+	return has_row && slot_time(seal, OPEN_AT) == BATCH_AT;
+}
+
+/*
+ * The slot holds a batch.  Take it and those that follow apart, as far as memory
+ * allows, and append what is in them.  Returns whether the slot holds a row of
+ * the group then.
+ */
+static bool
+take_batches(Seal *seal, Readings *result)
+{
+	const BucketTable *table = seal->table;
+	bool		has_row;
+
+	do
 	{
-		if (has_open && (next == given->n || slot_time(seal, OPEN_AT) <= given->items[next].at))
+		OpenBatch  *batch = palloc(sizeof(OpenBatch));
+		Jsonb	   *array = slot_jsonb(seal, OPEN_DOC);
+		uint32		n = result->n;
+
+		batch->tid = seal->slot->tts_tid;
+		batch->state = BATCH_STORED;
+		readings_of_array(array, table->time_field, table->time_len, table->rule.zone, result);
+		for (; n < result->n; n++)
+			result->items[n].batch = batch;
+		pfree(array);
+		has_row = next_of_group(seal);
+	} while (has_batch(seal, has_row) &&
+			 MemoryContextMemAllocated(seal->batches, true) < maintenance_work_mem * (Size) 1024);
+	return has_row;
+}
+
+/*
+ * What follows in time: a reading in memory, or one of the scan.  Returns whether
+ * there is more of the group.
+ */
+static bool
+merge_readings(Seal *seal, Readings *list, bool has_row)
+{
+	MemoryContext caller = MemoryContextSwitchTo(seal->context);
+	bool		more = false;
+	uint32		next = 0;
+
+	readings_sort(list);
+	/* if there are more batches, the group is sealed in parts */
+	if (has_batch(seal, has_row))
+	{
+		more = true;
+		has_row = false;
+	}
+	while (has_row || next < list->n)
+	{
+		if (has_row && (next == list->n || slot_time(seal, OPEN_AT) <= list->items[next].at))
 		{
 			add_open(seal);
-			has_open = seal_next(seal);
+			has_row = next_of_group(seal);
 		}
 		else
 		{
-			add_reading(seal, given->items[next].at, given->items[next].doc, NULL);
-			next++;
+			if (seal->expected > 0 && list->items[next].batch != NULL)
+				seal->expected--;
+			add_reading(seal, &list->items[next++]);
 		}
 	}
 	MemoryContextSwitchTo(caller);
+	return more;
+}
+
+/*
+ * Seal a group, whose first row in the open table, if it has one, is in the
+ * slot, together with readings that a statement brings: those that do not get
+ * into a bucket are left there.
+ */
+static void
+seal_group(Seal *seal, SealExtent extent, Readings *given, bool has_row)
+{
+	do
+	{
+		MemoryContext caller = MemoryContextSwitchTo(seal->batches);
+		Readings	list = *given;
+
+		if (has_batch(seal, has_row))
+		{
+			memset(&list, 0, sizeof(Readings));
+			for (uint32 i = 0; i < given->n; i++)
+				readings_append(&list, given->items[i].at, given->items[i].doc, NULL);
+			has_row = take_batches(seal, &list);
+		}
+		MemoryContextSwitchTo(caller);
+		has_row = merge_readings(seal, &list, has_row);
+		end_group(seal, given);
+		MemoryContextReset(seal->context);
+		MemoryContextReset(seal->batches);
+	} while (has_row && begin_group(seal, extent));
 }
 
 /*
@@ -421,22 +563,16 @@ seal_one(BucketTable *table, BucketGroup *group, SealExtent extent, uint32 expec
 	seal.meta = group->meta;
 	seal.start = group->start;
 	seal.end = group->end;
+	seal.one_group = true;
 	if (lock_group(&seal))
 	{
-		group_keys(&seal, keys);
+		open_scan_keys(keys, seal.meta, seal.start);
 		seal_scan(&seal, keys, 2);
 		if (begin_group(&seal, extent))
 		{
-			Readings	rest = {0};
-
 			if (expected >= seal.room)
 				seal.expected = expected - (expected - seal.room) % table->capacity;
-			merge_readings(&seal, &group->readings);
-			end_group(&seal);
-			for (uint32 i = 0; i < seal.chunk.n; i++)
-				if (!ItemPointerIsValid(&seal.chunk.items[i].tid))
-					group->readings.items[rest.n++] = seal.chunk.items[i];
-			group->readings.n = rest.n;
+			seal_group(&seal, extent, &group->readings, seal_next(&seal));
 		}
 	}
 	seal_end(&seal);
@@ -459,52 +595,27 @@ enter_group(Seal *seal, MemoryContext groups, TimestampTz limit)
 	return entered;
 }
 
-/* Is the reading in the slot of the group at hand? */
-static bool
-same_group(const Seal *seal)
-{
-	struct varlena *meta = (struct varlena *) DatumGetPointer(seal->slot->tts_values[OPEN_META - 1]);
-
-	if (slot_time(seal, OPEN_START) != seal->start)
-		return false;
-	if (!VARATT_IS_EXTENDED(meta) || VARATT_IS_SHORT(meta))
-		if (VARSIZE_ANY_EXHDR(meta) == VARSIZE(seal->meta) - VARHDRSZ &&
-			memcmp(VARDATA_ANY(meta), VARDATA(seal->meta), VARSIZE_ANY_EXHDR(meta)) == 0)
-			return true;
-	return DatumGetBool(DirectFunctionCall2(jsonb_eq, PointerGetDatum(meta), JsonbPGetDatum(seal->meta)));
-}
-
 /* Seal all groups whose windows end by the limit, and the full buckets of others. */
 static int64
 seal_all(BucketTable *table, TimestampTz limit)
 {
 	MemoryContext groups = AllocSetContextCreate(CurrentMemoryContext, "bucket group", ALLOCSET_SMALL_SIZES);
-	bool		in_group = false;
+	Readings	none = {0};
 	Seal		seal;
 
 	if (!bucket_table_settle_edits(table->view))
 		return 0;
 	seal_begin(&seal, table, CurrentMemoryContext);
 	seal_scan(&seal, NULL, 0);
-	while (seal_next(&seal))
+	(void) seal_next(&seal);
+	while (!TTS_EMPTY(seal.slot))
 	{
-		MemoryContext caller;
-
-		if (seal.meta == NULL || !same_group(&seal))
-		{
-			if (in_group)
-				end_group(&seal);
-			MemoryContextReset(seal.context);
-			in_group = enter_group(&seal, groups, limit);
-		}
-		if (!in_group)
-			continue;
-		caller = MemoryContextSwitchTo(seal.context);
-		add_open(&seal);
-		MemoryContextSwitchTo(caller);
+		if (enter_group(&seal, groups, limit))
+			seal_group(&seal, seal.extent, &none, true);
+		else
+			while (next_of_group(&seal))
+				 ;
 	}
-	if (in_group)
-		end_group(&seal);
 	seal_end(&seal);
 	MemoryContextDelete(groups);
 	return seal.sealed;
