@@ -368,9 +368,10 @@ CREATE OPERATOR CLASS bucket_meta_ops FOR TYPE jsonb USING btree AS
 	OPERATOR 3 pg_catalog.=,
 	OPERATOR 4 pg_catalog.>=,
 	OPERATOR 5 pg_catalog.>,
-	FUNCTION 1 bucket_meta_compare(jsonb, jsonb);
+	FUNCTION 1 bucket_meta_compare(jsonb, jsonb),
+	FUNCTION 4 pg_catalog.btequalimage(oid);
 COMMENT ON OPERATOR CLASS bucket_meta_ops USING btree IS
-'jsonb as jsonb_ops has it, faster where the values are strings; for the indexes of bucket tables';
+'jsonb as jsonb_ops has it, faster where the values are strings; for the indexes of bucket tables, where values that are equal are the same bytes';
 
 CREATE FUNCTION bucket_table_at(reading jsonb, time_field text, time_zone text) RETURNS timestamptz
 AS 'MODULE_PATHNAME', 'pattern_bucket_table_at'
@@ -383,6 +384,12 @@ AS 'MODULE_PATHNAME', 'pattern_bucket_table_readings'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 1000;
 COMMENT ON FUNCTION bucket_table_readings(jsonb) IS
 'for the views of bucket tables: the readings of an array, one row each';
+
+CREATE FUNCTION bucket_table_batch(readings jsonb) RETURNS SETOF jsonb
+AS 'MODULE_PATHNAME', 'pattern_bucket_table_readings'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 20;
+COMMENT ON FUNCTION bucket_table_batch(jsonb) IS
+'for the views of bucket tables: bucket_table_readings of what a statement brought, which is fewer';
 
 CREATE FUNCTION bucket_table_document(meta_field text, meta jsonb, bucket_start timestamptz, bucket_end timestamptz,
 	count integer, summary jsonb, readings jsonb) RETURNS jsonb

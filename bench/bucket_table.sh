@@ -158,7 +158,7 @@ tell 'size of a reading, indexes included (<= 15 bytes, <= 1/15)' "$a" "$b" byte
 # sealing
 create > /dev/null
 sql <<'SQL'
-INSERT INTO bench_buckets_table_open SELECT date_trunc('hour', at), at, doc->'series', doc
+INSERT INTO bench_buckets_table_open(bucket_start, at, meta, doc) SELECT date_trunc('hour', at), at, doc->'series', doc
 FROM (SELECT bench_reading(n, 20, '2026-01-01Z') AS doc, timestamptz '2026-01-01Z' + n / 20 * interval '1 second' AS at FROM generate_series(0, 719999) n) r;
 VACUUM ANALYZE bench_buckets_table_open;
 CHECKPOINT;

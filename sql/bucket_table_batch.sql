@@ -13,8 +13,8 @@ CREATE FUNCTION landed(open regclass) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	result text;
 BEGIN
-	EXECUTE format('SELECT %L || count(*) FILTER (WHERE at = %L) || %L || count(*) FILTER (WHERE at > %L) FROM %s',
-		'batches: ', '-infinity', ', others: ', '-infinity', open) INTO result;
+	EXECUTE format('SELECT %L || count(last) || %L || count(*) - count(last) FROM %s',
+		'batches: ', ', others: ', open) INTO result;
 	RETURN result;
 END $$;
 

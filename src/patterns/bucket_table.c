@@ -203,10 +203,14 @@ read_options(BucketTable *table, const Trigger *trigger)
 	table->on_duplicate = read_on_duplicate(args[ARG_DUPLICATE]);
 }
 
-/* A valid index of the open table on (meta, bucket_start, at); InvalidOid if none is seen. */
+/*
+ * A valid index of the open table on a group, and `last` where duplicates are
+ * kept, or `at` where they are not; InvalidOid if none is seen.
+ */
 static Oid
-search_open_index(Relation open)
+search_open_index(Relation open, OnDuplicate on_duplicate)
 {
+	AttrNumber	third = on_duplicate == DUPLICATE_KEEP ? OPEN_LAST : OPEN_AT;
 	Oid			found = InvalidOid;
 	ListCell   *cell;
 
@@ -218,14 +222,14 @@ search_open_index(Relation open)
 		if (form->indnkeyatts == 3 && form->indisvalid &&
 			heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL) &&
 			form->indkey.values[0] == OPEN_META &&
-			form->indkey.values[1] == OPEN_START && form->indkey.values[2] == OPEN_AT)
+			form->indkey.values[1] == OPEN_START && form->indkey.values[2] == third)
 			found = lfirst_oid(cell);
 		relation_close(index, NoLock);
 	}
 	return found;
 }
 
-/* The index of the open table on (meta, bucket_start, at). */
+/* The index of the open table by which groups are found. */
 static Oid
 find_open_index(BucketTable *table)
 {
@@ -237,7 +241,7 @@ find_open_index(BucketTable *table)
 	{
 		/* REINDEX CONCURRENTLY may make the other one valid while we look */
 		before = changes;
-		found = search_open_index(open);
+		found = search_open_index(open, table->on_duplicate);
 	} while (!OidIsValid(found) && before != changes);
 	relation_close(open, NoLock);
 	if (!OidIsValid(found))
@@ -403,7 +407,7 @@ reading_read(BucketTable *table, const Jsonb *doc, Jsonb **meta, TimestampTz *at
 				 errdetail("The field says which series the reading belongs to. The reading is %s.",
 						   value_to_cstring(&reading))));
 	*at = reading_time(&reading, table->time_field, table->time_len, table->rule.zone);
-	*meta = value_to_jsonb(&value);
+	*meta = series_document(&value);
 	if (VARSIZE(*meta) > most)
 		ereport(ERROR,
 				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),

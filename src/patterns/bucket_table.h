@@ -3,8 +3,9 @@
  *		Bucket pattern: what the files about bucket tables tell each other.
  *
  * A bucket table is two ordinary tables and two views.  New readings land in the
- * open table: one row each, or one row for several that a statement brings of one
- * series, a batch.  Sealing moves them into the sealed table, one row a bucket.
+ * open table: one row each, or where duplicates are kept, one row for several that
+ * a statement brings of one series, a batch.  Its document is an array then, and
+ * `last` says the last of their times, which is null for others.  Sealing moves them into the sealed table, one row a bucket.
  * The view of readings has the triggers, whose arguments are the options; its
  * query names the tables.
  */
@@ -16,6 +17,7 @@
 #include "access/skey.h"
 #include "datatype/timestamp.h"
 #include "executor/spi.h"
+#include "lib/ilist.h"
 #include "pgtime.h"
 #include "utils/relcache.h"
 #include "utils/snapshot.h"
@@ -27,20 +29,13 @@ enum
 };
 enum
 {
-	OPEN_START = 1, OPEN_AT, OPEN_META, OPEN_DOC, OPEN_NCOLUMNS = 4
+	OPEN_START = 1, OPEN_AT, OPEN_LAST, OPEN_META, OPEN_DOC, OPEN_NCOLUMNS = 5
 };
 enum
 {
 	SEALED_START = 1, SEALED_END, SEALED_FIRST, SEALED_LAST, SEALED_NO, SEALED_COUNT, SEALED_META,
 	SEALED_SUMMARY, SEALED_READINGS, SEALED_NCOLUMNS = 9
 };
-
-/*
- * What stands for the time of a batch in the open table, whose document is an
- * array: so the index finds batches before all readings of their group.  No
- * reading is of this time.  Only where duplicates are kept.
- */
-#define BATCH_AT DT_NOBEGIN
 
 /* How windows are laid out: months or microseconds, the other is zero. */
 typedef struct WindowRule
@@ -81,7 +76,7 @@ typedef struct BucketTable
 	Oid			open;
 	Oid			sealed;
 	Oid			owner;
-	Oid			open_index;		/* on (meta, bucket_start, at) */
+	Oid			open_index;		/* on (meta, bucket_start, last), or unique on (meta, bucket_start, at) */
 	/* options */
 	char	   *meta_field;
 	char	   *time_field;
@@ -165,10 +160,13 @@ extern void bucket_table_free_plans(BucketTable *table);
 /*
  * bucket_table_readings.c: readings of one bucket
  */
+extern Jsonb *series_document(JsonbValue *value);
+extern bool same_series(Jsonb *a, Jsonb *b);
 extern uint64 group_hash(Oid table, Jsonb *meta, TimestampTz start);
 extern void open_scan_keys(ScanKey keys, Jsonb *meta, TimestampTz start);
 extern void readings_append(Readings *list, TimestampTz at, Jsonb *doc, ItemPointer tid);
 extern void readings_sort(Readings *list);
+extern uint32 readings_find(const Readings *list, TimestampTz at);
 extern int	jsonb_compare_bytes(const Jsonb *a, const Jsonb *b);
 extern void readings_of_array(const Jsonb *array, const char *time_field, int time_len, pg_tz *zone,
 							  Readings *result);
@@ -211,7 +209,73 @@ extern Datum bucket_table_delete(FunctionCallInfo fcinfo, TriggerData *trigger);
  * bucket_table_changes.c: what statements change in buckets
  */
 
-/* What came of looking for a reading. */
+#define NO_BUCKET (-1)
+
+/* What becomes of a reading. */
+typedef struct Edit
+{
+	bool		done;
+	Jsonb	   *replacement;	/* NULL: it goes */
+} Edit;
+
+/* A bucket that is being changed, or a batch in the open table that may be. */
+typedef struct EditedBucket
+{
+	Jsonb	   *meta;
+	TimestampTz start;
+	int32		bucket_no;		/* NO_BUCKET: a batch */
+	ItemPointerData tid;		/* of a batch */
+	bool		locked;			/* a batch, when it is first changed */
+	Readings	readings;
+	Edit	   *edits;			/* as many */
+	bool		changed;
+} EditedBucket;
+
+/* What a series and a window have in the open table, where duplicates are kept. */
+typedef struct EditedOpen
+{
+	Jsonb	   *meta;
+	TimestampTz start;
+	Readings	rows;			/* in the order of their times */
+	bool	   *done;			/* as many: deleted */
+	List	   *batches;		/* of EditedBucket */
+} EditedOpen;
+
+/* The buckets of a series and a window that are being changed. */
+typedef struct EditedGroup
+{
+	uint64		hash;			/* must be first */
+	/* those of another group with this hash, too */
+	List	   *buckets;		/* of EditedBucket */
+	List	   *open;			/* of EditedOpen */
+} EditedGroup;
+
+/* A time whose readings in buckets go, since a reading in the open table replaces them. */
+typedef struct Replaced
+{
+	uint64		hash;			/* of the group */
+	Jsonb	   *meta;
+	TimestampTz start;
+	TimestampTz at;
+} Replaced;
+
+/* What a subtransaction changes in the buckets of one table, until the statement's end. */
+typedef struct Edits
+{
+	dlist_node	node;
+	Oid			view;
+	SubTransactionId subid;
+	MemoryContext context;		/* holds this, too */
+	/* buckets that are loaded */
+	MemoryContext loaded;		/* holds them */
+	HTAB	   *groups;			/* of EditedGroup; NULL: none */
+	/* what is to be looked for in buckets at the end */
+	Replaced   *replaced;
+	uint32		nreplaced;
+	uint32		max_replaced;
+} Edits;
+
+/* What came of looking for a reading; the less, the better. */
 typedef enum Found
 {
 	FOUND,
@@ -221,15 +285,24 @@ typedef enum Found
 } Found;
 
 pg_noreturn extern void concurrent_update(void);
-extern bool same_series(Jsonb *a, Jsonb *b);
+extern Edits *edits_get(Oid view, bool create);
+extern EditedGroup *edits_group(Edits *edits, uint64 hash, bool create);
+extern EditedBucket *edited_bucket(BucketTable *table, const BucketGroup *group, int32 bucket_no, Datum array);
+extern Found edit_bucket(BucketTable *table, Edits *edits, EditedBucket *bucket, TimestampTz at,
+						 const Jsonb *doc, const Jsonb *replacement);
 extern Found edit_sealed(BucketTable *table, const BucketGroup *group, TimestampTz at, const Jsonb *doc,
 						 const Jsonb *replacement);
-extern Found edit_batches(BucketTable *table, const BucketGroup *group, TimestampTz at, const Jsonb *doc,
-						  const Jsonb *replacement, bool reload);
 extern void bucket_table_limit_edits(BucketTable *table);
 extern void bucket_table_flush_edits(Oid view);
 extern bool bucket_table_settle_edits(Oid view);
 extern void bucket_table_drop_time(BucketTable *table, const BucketGroup *group, TimestampTz at, bool at_once);
+
+/*
+ * bucket_table_edit_open.c: what statements change in the open table
+ */
+extern bool edited_batch_lock(BucketTable *table, EditedBucket *batch);
+extern Found edit_open(BucketTable *table, CommandId cid, const BucketGroup *group, const Reading *old,
+					   const Jsonb *replacement, bool again, bool *is_row);
 
 /*
  * bucket_table_seal.c: from the open table into buckets
@@ -246,7 +319,7 @@ typedef enum SealExtent
 	SEAL_ALL
 } SealExtent;
 
-extern void seal_one(BucketTable *table, BucketGroup *group, SealExtent extent, uint32 expected);
+extern void seal_one(BucketTable *table, BucketGroup *group, SealExtent extent);
 
 /*
  * bucket_table_autoseal.c: what statements seal

@@ -58,7 +58,7 @@ seal_given(BucketTable *table, BucketGroup *group)
 		return;
 	over = group->end <= GetCurrentTimestamp();
 	if (n >= table->capacity || over)
-		seal_one(table, group, over ? SEAL_STATEMENT : SEAL_FULL, 0);
+		seal_one(table, group, over ? SEAL_STATEMENT : SEAL_FULL);
 }
 
 static GroupCount *
@@ -91,14 +91,14 @@ get_count(uint64 key)
 
 /* Seal a group that has readings in the open table only. */
 static void
-seal_stored(BucketTable *table, Jsonb *meta, TimestampTz start, SealExtent extent, uint32 expected)
+seal_stored(BucketTable *table, Jsonb *meta, TimestampTz start, SealExtent extent)
 {
 	BucketGroup		group = {0};
 
 	group.meta = meta;
 	group.start = start;
 	group.end = window_end(&table->rule, start);
-	seal_one(table, &group, extent, expected);
+	seal_one(table, &group, extent);
 }
 
 /*
@@ -117,7 +117,7 @@ next_window(BucketTable *table, Jsonb *meta, GroupCount *series, TimestampTz sta
 	if (start > GetCurrentTimestamp())
 		get_count(hash_combine64(before.key, (uint64) before.start))->n += before.n;
 	else if (before.n >= WORTH_SEALING)
-		seal_stored(table, meta, before.start, SEAL_ALL, 0);
+		seal_stored(table, meta, before.start, SEAL_ALL);
 }
 
 /*
@@ -144,9 +144,8 @@ seal_count(BucketTable *table, Jsonb *meta, TimestampTz start, uint32 n)
 	count->n += n;
 	if (count->n >= table->capacity)
 	{
-		n = count->n;
 		count->n %= table->capacity;
-		seal_stored(table, meta, start, SEAL_FULL, n);
+		seal_stored(table, meta, start, SEAL_FULL);
 	}
 }
 

@@ -5,8 +5,7 @@
  * A bucket is locked and taken apart once, however many of its readings a
  * statement changes, and is written once, at the end of the statement.  Its
  * summary is then made anew, since a minimum cannot be subtracted from.  So are
- * batches in the open table, but all of a group are taken apart, and only those
- * are locked that are changed.
+ * batches in the open table.
  *
  * Readings that an INSERT replaces are of any buckets, in any order.  So only
  * their times are kept, and the buckets are gone through one after the other at
@@ -14,76 +13,16 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
-#include "access/table.h"
-#include "access/tableam.h"
 #include "access/xact.h"
 #include "executor/spi.h"
 #include "lib/ilist.h"
 #include "miscadmin.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/rel.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
 #include "bucket_table.h"
-
-#define NO_BUCKET (-1)
-
-/* What becomes of a reading. */
-typedef struct Edit
-{
-	bool		done;
-	Jsonb	   *replacement;	/* NULL: it goes */
-} Edit;
-
-/* A bucket that is being changed, or a batch in the open table that may be. */
-typedef struct EditedBucket
-{
-	Jsonb	   *meta;
-	TimestampTz start;
-	int32		bucket_no;		/* NO_BUCKET: a batch */
-	ItemPointerData tid;		/* of a batch */
-	bool		locked;			/* a batch, when it is first changed */
-	Readings	readings;
-	Edit	   *edits;			/* as many */
-	bool		changed;
-} EditedBucket;
-
-/* The buckets of a series and a window that are being changed. */
-typedef struct EditedGroup
-{
-	uint64		hash;			/* must be first */
-	List	   *buckets;		/* of EditedBucket; those of another group with this hash, too */
-	bool		has_batches;	/* the batches are among them */
-} EditedGroup;
-
-/* A time whose readings in buckets go, since a reading in the open table replaces them. */
-typedef struct Replaced
-{
-	uint64		hash;			/* of the group */
-	Jsonb	   *meta;
-	TimestampTz start;
-	TimestampTz at;
-} Replaced;
-
-/* What a subtransaction changes in the buckets of one table, until the statement's end. */
-typedef struct Edits
-{
-	dlist_node	node;
-	Oid			view;
-	SubTransactionId subid;
-	MemoryContext context;		/* holds this, too */
-	/* buckets that are loaded */
-	MemoryContext loaded;		/* holds them */
-	HTAB	   *groups;			/* of EditedGroup; NULL: none */
-	/* what is to be looked for in buckets at the end */
-	Replaced   *replaced;
-	uint32		nreplaced;
-	uint32		max_replaced;
-} Edits;
 
 static dlist_head all_edits = DLIST_STATIC_INIT(all_edits);
 
@@ -131,7 +70,7 @@ edits_end_transaction(XactEvent event, void *arg)
 }
 
 /* What this subtransaction changes in the table; with create, begun if it is nothing yet. */
-static Edits *
+Edits *
 edits_get(Oid view, bool create)
 {
 	static bool registered = false;
@@ -217,6 +156,25 @@ write_bucket(BucketTable *table, EditedBucket *bucket)
 	bucket_table_write(table, BUCKET_UPDATE, values);
 }
 
+/* Write those of the buckets that were changed. */
+static void
+write_changed(BucketTable *table, List *buckets)
+{
+	ListCell   *cell;
+
+	foreach(cell, buckets)
+	{
+		EditedBucket *bucket = lfirst(cell);
+
+		CHECK_FOR_INTERRUPTS();
+		if (!bucket->changed)
+			continue;
+		SPI_connect();
+		write_bucket(table, bucket);
+		SPI_finish();
+	}
+}
+
 /* Write the buckets that are loaded, and forget them.  As the owner. */
 static void
 write_loaded(BucketTable *table, Edits *edits)
@@ -229,17 +187,11 @@ write_loaded(BucketTable *table, Edits *edits)
 		return;
 	hash_seq_init(&scan, edits->groups);
 	while ((group = hash_seq_search(&scan)) != NULL)
-		foreach(cell, group->buckets)
 		{
-			EditedBucket *bucket = lfirst(cell);
-
-			CHECK_FOR_INTERRUPTS();
-			if (!bucket->changed)
-				continue;
-			SPI_connect();
-			write_bucket(table, bucket);
-			SPI_finish();
-		}
+		write_changed(table, group->buckets);
+		foreach(cell, group->open)
+			write_changed(table, ((EditedOpen *) lfirst(cell))->batches);
+	}
 	edits->groups = NULL;
 	MemoryContextReset(edits->loaded);
 }
@@ -332,8 +284,8 @@ bucket_table_settle_edits(Oid view)
 }
 
 /* The buckets of this hash that are loaded, with create, even if there are none yet. */
-static EditedGroup *
-group_get(Edits *edits, uint64 hash, bool create)
+EditedGroup *
+edits_group(Edits *edits, uint64 hash, bool create)
 {
 	EditedGroup *group;
 	bool		found;
@@ -351,17 +303,15 @@ group_get(Edits *edits, uint64 hash, bool create)
 	if (create && !found)
 	{
 		group->buckets = NIL;
-		group->has_batches = false;
+		group->open = NIL;
 	}
 	return group;
 }
 
-/* Take a bucket or a batch apart. */
-static EditedBucket *
-add_bucket(BucketTable *table, Edits *edits, const BucketGroup *group, uint64 hash, int32 bucket_no, Datum array)
+/* A bucket or a batch, taken apart.  In edits->loaded. */
+EditedBucket *
+edited_bucket(BucketTable *table, const BucketGroup *group, int32 bucket_no, Datum array)
 {
-	EditedGroup *loaded = group_get(edits, hash, true);
-	MemoryContext caller = MemoryContextSwitchTo(edits->loaded);
 	EditedBucket *bucket = palloc0(sizeof(EditedBucket));
 
 	bucket->meta = palloc(VARSIZE(group->meta));
@@ -371,8 +321,6 @@ add_bucket(BucketTable *table, Edits *edits, const BucketGroup *group, uint64 ha
 	readings_of_array(DatumGetJsonbP(array), table->time_field, table->time_len, table->rule.zone, &bucket->readings);
 	readings_sort(&bucket->readings);
 	bucket->edits = palloc0(sizeof(Edit) * Max(bucket->readings.n, 1));
-	loaded->buckets = lcons(bucket, loaded->buckets);
-	MemoryContextSwitchTo(caller);
 	return bucket;
 }
 
@@ -385,63 +333,27 @@ load_bucket(BucketTable *table, Edits *edits, const BucketGroup *group, uint64 h
 
 	if (bucket_table_run(table, BUCKET_LOCK, values, InvalidSnapshot) > 0)
 	{
+		EditedGroup *loaded = edits_group(edits, hash, true);
+		MemoryContext caller = MemoryContextSwitchTo(edits->loaded);
 		bool		is_null;
 
-		bucket = add_bucket(table, edits, group, hash, bucket_no,
-							SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &is_null));
+		bucket = edited_bucket(table, group, bucket_no,
+							   SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &is_null));
 		bucket->locked = true;
+		loaded->buckets = lcons(bucket, loaded->buckets);
+		MemoryContextSwitchTo(caller);
 	}
 	SPI_freetuptable(SPI_tuptable);
 	return bucket;
 }
 
-/* The first reading of a time or a later one. */
-static uint32
-lower_bound(const Readings *list, TimestampTz at)
-{
-	uint32		low = 0;
-	uint32		high = list->n;
-
-	while (low < high)
-	{
-		uint32		middle = low + (high - low) / 2;
-
-		if (list->items[middle].at < at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-/* Lock a batch, waiting for whoever has it; false if it has been changed.  As the owner. */
-static bool
-lock_batch(BucketTable *table, EditedBucket *batch)
-{
-	Relation	open = table_open(table->open, RowExclusiveLock);
-	TupleTableSlot *slot = table_slot_create(open, NULL);
-	ItemPointerData tid = batch->tid;
-	TM_FailureData failure;
-	TM_Result	result = table_tuple_lock(open, &tid, GetActiveSnapshot(), slot, GetCurrentCommandId(true),
-										  LockTupleExclusive, LockWaitBlock, 0, &failure);
-
-	ExecDropSingleTupleTableSlot(slot);
-	table_close(open, NoLock);
-	if (result == TM_SelfModified)
-		open_changed_within(table);
-	if (result != TM_Ok && IsolationUsesXactSnapshot())
-		concurrent_update();
-	batch->locked = result == TM_Ok;
-	return batch->locked;
-}
-
-/* Change a reading in a bucket that is loaded; doc NULL: all of this time. */
-static Found
+/* Change a reading in a bucket or batch that is loaded; doc NULL: all of this time. */
+Found
 edit_bucket(BucketTable *table, Edits *edits, EditedBucket *bucket, TimestampTz at, const Jsonb *doc, const Jsonb *replacement)
 {
 	Found		found = FOUND_NOT;
 
-	for (uint32 i = lower_bound(&bucket->readings, at);
+	for (uint32 i = readings_find(&bucket->readings, at);
 		 i < bucket->readings.n && bucket->readings.items[i].at == at; i++)
 	{
 		Edit	   *edit = &bucket->edits[i];
@@ -454,7 +366,7 @@ edit_bucket(BucketTable *table, Edits *edits, EditedBucket *bucket, TimestampTz 
 				found = FOUND_DONE;
 			continue;
 		}
-		if (!bucket->locked && !lock_batch(table, bucket))
+		if (!bucket->locked && !edited_batch_lock(table, bucket))
 			return FOUND_ELSEWHERE;
 		edit->done = true;
 		bucket->changed = true;
@@ -470,17 +382,10 @@ edit_bucket(BucketTable *table, Edits *edits, EditedBucket *bucket, TimestampTz 
 	return found;
 }
 
-/* As the index compares: 1 and 1.0 are one series. */
-bool
-same_series(Jsonb *a, Jsonb *b)
-{
-	return jsonb_compare_bytes(a, b) == 0 || compareJsonbContainers(&a->root, &b->root) == 0;
-}
-
 static EditedBucket *
 find_loaded(Edits *edits, const BucketGroup *group, uint64 hash, int32 bucket_no)
 {
-	EditedGroup *loaded = group_get(edits, hash, false);
+	EditedGroup *loaded = edits_group(edits, hash, false);
 	ListCell   *cell;
 
 	if (loaded == NULL)
@@ -496,11 +401,11 @@ find_loaded(Edits *edits, const BucketGroup *group, uint64 hash, int32 bucket_no
 	return NULL;
 }
 
-/* Change a reading in the buckets, or in the batches, that are loaded. */
+/* Change a reading in the buckets that are loaded. */
 static Found
-edit_loaded(BucketTable *table, Edits *edits, bool batches, const BucketGroup *group, uint64 hash, TimestampTz at, const Jsonb *doc, const Jsonb *replacement)
+edit_loaded(BucketTable *table, Edits *edits, const BucketGroup *group, uint64 hash, TimestampTz at, const Jsonb *doc, const Jsonb *replacement)
 {
-	EditedGroup *loaded = group_get(edits, hash, false);
+	EditedGroup *loaded = edits_group(edits, hash, false);
 	Found		result = FOUND_NOT;
 	ListCell   *cell;
 
@@ -511,77 +416,15 @@ edit_loaded(BucketTable *table, Edits *edits, bool batches, const BucketGroup *g
 		EditedBucket *bucket = lfirst(cell);
 		Found		found;
 
-		if ((bucket->bucket_no == NO_BUCKET) != batches ||
-			bucket->start != group->start || !same_series(bucket->meta, group->meta))
+		if (bucket->start != group->start || !same_series(bucket->meta, group->meta))
 			continue;
 		found = edit_bucket(table, edits, bucket, at, doc, replacement);
-		if (found == FOUND_ELSEWHERE || (found == FOUND && doc != NULL))
-			return found;
+		if (found == FOUND && doc != NULL)
+			return FOUND;
 		if (found != FOUND_NOT)
 			result = found;
 	}
 	return result;
-}
-
-/* Take the batches of a group apart, but for those that are locked and have been. */
-static void
-load_batches(BucketTable *table, Edits *edits, const BucketGroup *group, uint64 hash)
-{
-	EditedGroup *loaded = group_get(edits, hash, true);
-	Relation	open = table_open(table->open, RowExclusiveLock);
-	Relation	index = open_index_open(table);
-	TupleTableSlot *slot = table_slot_create(open, NULL);
-	Snapshot	snapshot = RegisterSnapshot(IsolationUsesXactSnapshot() ? GetTransactionSnapshot() : GetLatestSnapshot());
-	IndexScanDesc scan = index_begin_scan(open, index, snapshot, 3, 0);
-	ScanKeyData keys[3];
-	MemoryContext caller = MemoryContextSwitchTo(edits->loaded);
-	List	   *locked = NIL;
-	ListCell   *cell;
-
-	foreach(cell, loaded->buckets)
-		if (((EditedBucket *) lfirst(cell))->locked)
-			locked = lappend(locked, lfirst(cell));
-	MemoryContextSwitchTo(caller);
-	loaded->buckets = locked;
-	loaded->has_batches = true;
-	open_scan_keys(keys, group->meta, group->start);
-	ScanKeyInit(&keys[2], 3, BTEqualStrategyNumber, F_TIMESTAMPTZ_EQ, TimestampTzGetDatum(BATCH_AT));
-	index_rescan(scan, keys, 3, NULL, 0);
-	while (index_getnext_slot(scan, ForwardScanDirection, slot))
-	{
-		bool		is_null,
-					is_locked = false;
-
-		CHECK_FOR_INTERRUPTS();
-		foreach(cell, locked)
-			is_locked |= ItemPointerEquals(&((EditedBucket *) lfirst(cell))->tid, &slot->tts_tid);
-		if (!is_locked)
-			add_bucket(table, edits, group, hash, NO_BUCKET, slot_getattr(slot, OPEN_DOC, &is_null))->tid = slot->tts_tid;
-	}
-	index_endscan(scan);
-	UnregisterSnapshot(snapshot);
-	ExecDropSingleTupleTableSlot(slot);
-	index_close(index, AccessShareLock);
-	table_close(open, NoLock);
-}
-
-/*
- * Change a reading that is in a batch, if there is one.  With reload, what was
- * known of the batches before is not relied on.  As the owner.
- */
-Found
-edit_batches(BucketTable *table, const BucketGroup *group, TimestampTz at, const Jsonb *doc,
-			 const Jsonb *replacement, bool reload)
-{
-	uint64		hash = group_hash(table->open, group->meta, group->start);
-	Edits	   *edits = edits_get(table->view, true);
-	Found		found;
-
-	if (reload || !group_get(edits, hash, true)->has_batches)
-		load_batches(table, edits, group, hash);
-	while ((found = edit_loaded(table, edits, true, group, hash, at, doc, replacement)) == FOUND_ELSEWHERE)
-		load_batches(table, edits, group, hash);
-	return found;
 }
 
 /* Will the readings of this time that are in buckets go? */
@@ -619,7 +462,7 @@ edit_sealed(BucketTable *table, const BucketGroup *group, TimestampTz at, const 
 		return FOUND_DONE;
 	if (doc == NULL && IsolationUsesXactSnapshot())
 		(void) time_is_sealed(table, group, at);
-	result = edit_loaded(table, edits, false, group, hash, at, doc, replacement);
+	result = edit_loaded(table, edits, group, hash, at, doc, replacement);
 	if (result == FOUND && doc != NULL)
 		return FOUND;
 	n = bucket_table_run(table, BUCKET_OF_TIME, values, InvalidSnapshot);

@@ -219,11 +219,11 @@ static void
 create_tables(const NewTable *table)
 {
 	run(table, "CREATE TABLE {open} ("
-		" bucket_start pg_catalog.timestamptz NOT NULL, at pg_catalog.timestamptz NOT NULL,"
+		" bucket_start pg_catalog.timestamptz NOT NULL, at pg_catalog.timestamptz NOT NULL, last pg_catalog.timestamptz,"
 		" meta pg_catalog.jsonb NOT NULL, doc pg_catalog.jsonb" COMPRESSION " NOT NULL"
 		") WITH (autovacuum_vacuum_scale_factor = 0.02)");
 	run(table, strcmp(table->on_duplicate, "'keep'") == 0 ?
-		"CREATE INDEX ON {open} (meta {x}.bucket_meta_ops, bucket_start, at)" :
+		"CREATE INDEX ON {open} (meta {x}.bucket_meta_ops, bucket_start, last)" :
 		"CREATE UNIQUE INDEX ON {open} (meta {x}.bucket_meta_ops, bucket_start, at)");
 	/* a batch is to be compressed, but not to be moved out of the row */
 	run(table, "ALTER TABLE {open} REPLICA IDENTITY FULL, ALTER COLUMN doc SET STORAGE MAIN");
@@ -241,11 +241,11 @@ static void
 create_views(const NewTable *table)
 {
 	run(table, "CREATE VIEW {view} (doc, meta, at, bucket_start) AS"
-		" SELECT o.doc, o.meta, o.at, o.bucket_start FROM {open} AS o WHERE o.at OPERATOR(pg_catalog.>) '-infinity'"
+		" SELECT o.doc, o.meta, o.at, o.bucket_start FROM {open} AS o WHERE o.last IS NULL"
 		" UNION ALL"
 		" SELECT r.doc, r.meta, {x}.bucket_table_at(r.doc, {time}, {zone}), r.bucket_start"
-		" FROM (SELECT {x}.bucket_table_readings(o.doc) AS doc, o.meta, o.bucket_start FROM {open} AS o"
-		"  WHERE o.at OPERATOR(pg_catalog.=) '-infinity') AS r"
+		" FROM (SELECT {x}.bucket_table_batch(o.doc) AS doc, o.meta, o.bucket_start FROM {open} AS o"
+		"  WHERE o.last IS NOT NULL) AS r"
 		" UNION ALL"
 		" SELECT r.doc, r.meta, {x}.bucket_table_at(r.doc, {time}, {zone}), r.bucket_start"
 		" FROM (SELECT {x}.bucket_table_readings(s.readings) AS doc, s.meta, s.bucket_start FROM {sealed} AS s) AS r");

@@ -11,18 +11,13 @@
  */
 #include "postgres.h"
 
-#include "access/genam.h"
-#include "access/table.h"
-#include "access/tableam.h"
 #include "access/xact.h"
 #include "common/hashfn.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
-#include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
 #include "bucket_table.h"
@@ -52,60 +47,6 @@ typedef struct EditStatement
 	changed_hash *changed;		/* by an UPDATE; NULL: none yet */
 } EditStatement;
 
-/*
- * Delete a reading from the open table, waiting for whoever changes it; *again
- * if somebody did, and the reading may be elsewhere by now.
- */
-static Found
-delete_open(BucketTable *table, const EditStatement *statement, const BucketGroup *group, TimestampTz at,
-			const Jsonb *doc, bool *again)
-{
-	Relation	open = table_open(table->open, RowExclusiveLock);
-	Relation	index = open_index_open(table);
-	TupleTableSlot *slot = table_slot_create(open, NULL);
-	Snapshot	snapshot = RegisterSnapshot(IsolationUsesXactSnapshot() ? GetTransactionSnapshot() : GetLatestSnapshot());
-	IndexScanDesc scan = index_begin_scan(open, index, snapshot, 3, 0);
-	Found		found = FOUND_NOT;
-	ScanKeyData keys[3];
-
-	/* what the statement has changed already is seen, and recognised as such */
-	snapshot->curcid = statement->cid;
-	open_scan_keys(keys, group->meta, group->start);
-	ScanKeyInit(&keys[2], 3, BTEqualStrategyNumber, F_TIMESTAMPTZ_EQ, TimestampTzGetDatum(at));
-	index_rescan(scan, keys, 3, NULL, 0);
-	*again = false;
-	while (found != FOUND && index_getnext_slot(scan, ForwardScanDirection, slot))
-	{
-		TM_FailureData failure;
-		bool		is_null;
-
-		CHECK_FOR_INTERRUPTS();
-		if (jsonb_compare_bytes(doc, DatumGetJsonbP(slot_getattr(slot, OPEN_DOC, &is_null))) != 0)
-			continue;
-		switch (table_tuple_delete(open, &slot->tts_tid, statement->cid, snapshot,
-								   InvalidSnapshot, true, &failure, false))
-		{
-			case TM_Ok:
-				found = FOUND;
-				break;
-			case TM_SelfModified:
-				found = FOUND_DONE;
-				break;
-			default:
-				if (IsolationUsesXactSnapshot())
-					concurrent_update();
-				*again = true;
-				break;
-		}
-	}
-	index_endscan(scan);
-	UnregisterSnapshot(snapshot);
-	ExecDropSingleTupleTableSlot(slot);
-	index_close(index, AccessShareLock);
-	table_close(open, NoLock);
-	return found;
-}
-
 /* What is known of the statement; its memory is the trigger's. */
 static EditStatement *
 statement_get(FunctionCallInfo fcinfo)
@@ -125,46 +66,33 @@ statement_get(FunctionCallInfo fcinfo)
 /* Look for a reading in one place after the other, and change it where it is. */
 static Found
 edit_where_it_is(BucketTable *table, const EditStatement *statement, const BucketGroup *group, const Reading *old,
-				 const Jsonb *replacement, bool again, bool *in_open)
+				 const Jsonb *replacement, bool again, bool *is_row)
 {
-	Found		open,
-				batch = FOUND_NOT,
-				sealed;
-	bool		moving;
+	Found		open = edit_open(table, statement->cid, group, old, replacement, again, is_row);
+	Found		sealed;
 
-	do
-	{
-		open = delete_open(table, statement, group, old->at, old->doc, &moving);
-	} while (open == FOUND_NOT && moving);
-	*in_open = open == FOUND;
 	if (open == FOUND)
-		return FOUND;
-	if (table->on_duplicate == DUPLICATE_KEEP)
-		batch = edit_batches(table, group, old->at, old->doc, replacement, again);
-	if (batch == FOUND)
 		return FOUND;
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 	sealed = edit_sealed(table, group, old->at, old->doc, replacement);
 	if (SPI_finish() != SPI_OK_FINISH)
 		elog(ERROR, "SPI_finish failed");
-	if (sealed == FOUND)
-		return FOUND;
-	return open == FOUND_DONE || batch == FOUND_DONE || sealed == FOUND_DONE ? FOUND_DONE : FOUND_NOT;
+	return Min(open, sealed);
 }
 
-/* Take a reading away; in_open says if it was a row.  With a replacement, that takes its place in a batch or a bucket. */
+/* Take a reading away; *is_row says where it was.  With a replacement, that takes its place in a batch or a bucket. */
 static Found
 edit_reading(BucketTable *table, const EditStatement *statement, const BucketGroup *group, const Reading *old,
-			 const Jsonb *replacement, bool *in_open)
+			 const Jsonb *replacement, bool *is_row)
 {
 	OwnerSwitch before;
 	Found		found;
 
 	owner_enter(table->owner, &before);
-	found = edit_where_it_is(table, statement, group, old, replacement, false, in_open);
+	found = edit_where_it_is(table, statement, group, old, replacement, false, is_row);
 	if (found != FOUND && table->on_duplicate == DUPLICATE_KEEP)
-		found = edit_where_it_is(table, statement, group, old, replacement, true, in_open);
+		found = edit_where_it_is(table, statement, group, old, replacement, true, is_row);
 	owner_leave(&before);
 	return found;
 }
@@ -232,11 +160,11 @@ bucket_table_delete(FunctionCallInfo fcinfo, TriggerData *trigger)
 	BucketTable *table = bucket_table_of_trigger(trigger);
 	BucketGroup		group;
 	Reading		old;
-	bool		in_open;
+	bool		is_row;
 
 	old_row(trigger, table, &group, &old);
 	bucket_table_limit_edits(table);
-	if (edit_reading(table, statement_get(fcinfo), &group, &old, NULL, &in_open) != FOUND)
+	if (edit_reading(table, statement_get(fcinfo), &group, &old, NULL, &is_row) != FOUND)
 		return PointerGetDatum(NULL);
 	return PointerGetDatum(trigger->tg_trigtuple);
 }
@@ -253,13 +181,13 @@ bucket_table_update(FunctionCallInfo fcinfo, TriggerData *trigger)
 				reading;
 	Found		found;
 	bool		stays,
-				in_open;
+				is_row;
 
 	old_row(trigger, table, &old_group, &old);
 	bucket_table_changed_row(trigger, table, &group, &reading);
 	stays = old.at == reading.at && same_series(old_group.meta, group.meta);
 	bucket_table_limit_edits(table);
-	found = edit_reading(table, statement, &old_group, &old, stays ? reading.doc : NULL, &in_open);
+	found = edit_reading(table, statement, &old_group, &old, stays ? reading.doc : NULL, &is_row);
 	if (found != FOUND)
 	{
 		/* a row that a join yields twice is changed once */
@@ -267,11 +195,11 @@ bucket_table_update(FunctionCallInfo fcinfo, TriggerData *trigger)
 			check_gone(table, statement, &old_group, &old, found);
 		return PointerGetDatum(NULL);
 	}
-	if (!in_open || table->on_duplicate == DUPLICATE_REPLACE)
+	if (!is_row || table->on_duplicate == DUPLICATE_REPLACE)
 		remember(fcinfo, statement, reading_hash(&old));
 	if (!stays && table->on_duplicate == DUPLICATE_REPLACE)
 		remember(fcinfo, statement, time_hash(table, &group, &reading));
-	if (!stays || in_open)
+	if (!stays || is_row)
 		open_insert_moved(table, &group, &reading);
 	return bucket_table_result_row(trigger, &group, &reading);
 }

@@ -409,7 +409,7 @@ new_row(TriggerData *trigger, BucketTable *table, HeapTuple row, BucketGroup *gr
 	ItemPointerSetInvalid(&reading->tid);
 	reading_read(table, reading->doc, &group->meta, &reading->at);
 	bucket_table_window(table, reading->at, &group->start, &group->end);
-	if (given[VIEW_META - 1] && jsonb_compare_bytes(said_group.meta, group->meta) != 0)
+	if (given[VIEW_META - 1] && !same_series(said_group.meta, group->meta))
 		column_assigned(trigger, VIEW_META);
 	if (given[VIEW_AT - 1] && said.at != reading->at)
 		column_assigned(trigger, VIEW_AT);
@@ -432,7 +432,7 @@ bucket_table_changed_row(TriggerData *trigger, BucketTable *table, BucketGroup *
 
 	bucket_table_read_row(trigger, trigger->tg_trigtuple, &before_group, &before, given);
 	bucket_table_read_row(trigger, trigger->tg_newtuple, &after_group, &after, given);
-	if (!given[VIEW_META - 1] || jsonb_compare_bytes(before_group.meta, after_group.meta) != 0)
+	if (!given[VIEW_META - 1] || !same_series(before_group.meta, after_group.meta))
 		column_assigned(trigger, VIEW_META);
 	if (!given[VIEW_AT - 1] || before.at != after.at)
 		column_assigned(trigger, VIEW_AT);

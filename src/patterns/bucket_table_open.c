@@ -78,14 +78,18 @@ open_index_open(const BucketTable *table)
 	return index_open(bucket_table_get(table->view)->open_index, AccessShareLock);
 }
 
-/* A row of the open table. */
+/* A row of the open table: a reading, or a batch. */
 static void
-open_store(TupleTableSlot *slot, const BucketGroup *group, TimestampTz at, const Jsonb *doc)
+open_store(TupleTableSlot *slot, const BucketGroup *group, TimestampTz at, const TimestampTz *last, const Jsonb *doc)
 {
 	ExecClearTuple(slot);
 	memset(slot->tts_isnull, 0, slot->tts_tupleDescriptor->natts * sizeof(bool));
 	for (int i = OPEN_NCOLUMNS; i < slot->tts_tupleDescriptor->natts; i++)
 		slot->tts_isnull[i] = true;
+	if (last != NULL)
+		slot->tts_values[OPEN_LAST - 1] = TimestampTzGetDatum(*last);
+	else
+		slot->tts_isnull[OPEN_LAST - 1] = true;
 	slot->tts_values[OPEN_START - 1] = TimestampTzGetDatum(group->start);
 	slot->tts_values[OPEN_AT - 1] = TimestampTzGetDatum(at);
 	slot->tts_values[OPEN_META - 1] = JsonbPGetDatum(group->meta);
@@ -102,7 +106,7 @@ open_insert_one(BucketTable *table, const BucketGroup *group, const Reading *rea
 
 	open_begin(&writer, table);
 	slot = table_slot_create(writer.open, &writer.estate->es_tupleTable);
-	open_store(slot, group, reading->at, reading->doc);
+	open_store(slot, group, reading->at, NULL, reading->doc);
 	table_tuple_insert(writer.open, slot, GetCurrentCommandId(true), 0, NULL);
 	if (writer.info->ri_NumIndices > 0)
 		(void) exec_insert_index_tuples(writer.info, slot, writer.estate);
@@ -154,18 +158,18 @@ open_put(OpenWriter *writer, const BucketGroup *group, uint32 first, uint32 n)
 		writer->slots[writer->nslots++] = table_slot_create(writer->open, &writer->estate->es_tupleTable);
 	slot = writer->slots[writer->nrows++];
 	if (n == 1)
-		open_store(slot, group, reading->at, reading->doc);
+		open_store(slot, group, reading->at, NULL, reading->doc);
 	else
 	{
 		caller = MemoryContextSwitchTo(GetPerTupleMemoryContext(writer->estate));
-		open_store(slot, group, BATCH_AT, readings_array(&group->readings, first, n));
+		open_store(slot, group, reading->at, &reading[n - 1].at, readings_array(&group->readings, first, n));
 		MemoryContextSwitchTo(caller);
 	}
 	if (writer->nrows == ROWS_AT_ONCE)
 		write_rows(writer);
 }
 
-/* Write all readings of the groups, which keep duplicates, to the open table. */
+/* Write all readings of the groups, each in the order of their times, to the open table, which keeps duplicates. */
 void
 open_insert_many(BucketTable *table, List *groups)
 {
@@ -253,18 +257,14 @@ time_taken(BucketTable *table, const BucketGroup *group, const Reading *reading)
 					   timestamptz_to_str(reading->at))));
 }
 
-/* Does a bucket hold a reading of this time?  40001 if the transaction cannot see it.  Inside SPI, as the owner. */
-bool
-time_is_sealed(BucketTable *table, const BucketGroup *group, TimestampTz at)
+/* Does the snapshot show a reading of this time in a bucket? */
+static bool
+bucket_has_time(BucketTable *table, const BucketGroup *group, TimestampTz at, Snapshot snapshot)
 {
 	Datum		values[] = {JsonbPGetDatum(group->meta), TimestampTzGetDatum(group->start), TimestampTzGetDatum(at)};
-	uint64		visible = 0;
-	uint64		n;
+	uint64		n = bucket_table_run(table, BUCKET_OF_TIME, values, snapshot);
 	bool		found = false;
 
-	if (IsolationUsesXactSnapshot())
-		visible = bucket_table_run(table, BUCKET_OF_TIME, values, InvalidSnapshot);
-	n = bucket_table_run(table, BUCKET_OF_TIME, values, GetLatestSnapshot());
 	for (uint64 i = 0; i < n && !found; i++)
 	{
 		bool		is_null;
@@ -275,10 +275,18 @@ time_is_sealed(BucketTable *table, const BucketGroup *group, TimestampTz at)
 		for (uint32 j = 0; j < list.n && !found; j++)
 			found = list.items[j].at == at;
 	}
-	if (found && IsolationUsesXactSnapshot() && visible != n)
-		ereport(ERROR,
-				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
-				 errmsg("could not serialize access due to concurrent update")));
+	SPI_freetuptable(SPI_tuptable);
+	return found;
+}
+
+/* Does a bucket hold a reading of this time?  40001 if the transaction cannot see it.  Inside SPI, as the owner. */
+bool
+time_is_sealed(BucketTable *table, const BucketGroup *group, TimestampTz at)
+{
+	bool		found = bucket_has_time(table, group, at, GetLatestSnapshot());
+
+	if (found && IsolationUsesXactSnapshot() && !bucket_has_time(table, group, at, InvalidSnapshot))
+		concurrent_update();
 	return found;
 }
 

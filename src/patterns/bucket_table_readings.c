@@ -79,6 +79,25 @@ readings_sort(Readings *list)
 	list->in_order = true;
 }
 
+/* The first of a time or a later one, among readings that are in order. */
+uint32
+readings_find(const Readings *list, TimestampTz at)
+{
+	uint32		low = 0;
+	uint32		high = list->n;
+
+	while (low < high)
+	{
+		uint32		middle = low + (high - low) / 2;
+
+		if (list->items[middle].at < at)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 /* A child of an array as a document of its own; palloc'd. */
 static Jsonb *
 element_document(const JsonbValue *element)
@@ -332,6 +351,48 @@ pattern_bucket_table_merge(PG_FUNCTION_ARGS)
 		next += n;
 	}
 	PG_RETURN_NULL();
+}
+
+static Numeric
+without_trailing_zeros(Numeric number)
+{
+	return DatumGetNumeric(DirectFunctionCall1(numeric_trim_scale, NumericGetDatum(number)));
+}
+
+/*
+ * A series as it is stored; palloc'd.  1 and 1.0 are one, and the bytes of one are
+ * always the same, so that an index may keep it once for many rows.
+ */
+Jsonb *
+series_document(JsonbValue *value)
+{
+	JsonbParseState *state = NULL;
+	JsonbIterator *iterator;
+	JsonbIteratorToken token;
+	JsonbValue	child,
+			   *result = NULL;
+
+	if (value->type == jbvNumeric)
+		value->val.numeric = without_trailing_zeros(value->val.numeric);
+	if (value->type != jbvBinary)
+		return value_to_jsonb(value);
+	iterator = JsonbIteratorInit(value->val.binary.data);
+	while ((token = JsonbIteratorNext(&iterator, &child, false)) != WJB_DONE)
+	{
+		bool		is_leaf = token == WJB_KEY || token == WJB_VALUE || token == WJB_ELEM;
+
+		if (is_leaf && child.type == jbvNumeric)
+			child.val.numeric = without_trailing_zeros(child.val.numeric);
+		result = pushJsonbValue(&state, token, is_leaf ? &child : NULL);
+	}
+	return JsonbValueToJsonb(result);
+}
+
+/* As the index compares: 1 and 1.0 are one series. */
+bool
+same_series(Jsonb *a, Jsonb *b)
+{
+	return jsonb_compare_bytes(a, b) == 0 || compareJsonbContainers(&a->root, &b->root) == 0;
 }
 
 /* The value of a top-level scalar; false if it is none. */

@@ -15,9 +15,9 @@
  * A statement that brings many readings of a group at once hands them over in
  * memory, and they never get into the open table.
  *
- * The index shows the batches of a group before its other rows.  They are taken
- * apart and merged with these by time; what is left of a batch when full buckets
- * have been made gets back into the open table.
+ * The open rows of a group are taken into memory, batches apart, and sorted by
+ * time.  What is left of a batch when full buckets have been made gets back into
+ * the open table.  A group for which memory does not suffice is sealed in parts.
  */
 #include "postgres.h"
 
@@ -78,7 +78,7 @@ typedef struct Seal
 	int64		sealed;
 	/* the group at hand */
 	MemoryContext context;		/* reset for each bucket */
-	MemoryContext batches;		/* what was in batches; reset when it has been sealed */
+	MemoryContext part;			/* open readings; reset when they are sealed */
 	Jsonb	   *meta;
 	TimestampTz start;
 	TimestampTz end;
@@ -89,7 +89,6 @@ typedef struct Seal
 	Readings	chunk;			/* what goes into the next bucket */
 	uint32		room;			/* when it has so many readings */
 	bool		must_write;		/* some of them are deleted already */
-	uint32		expected;		/* so many more will be in full buckets, as far as is known */
 } Seal;
 
 PG_FUNCTION_INFO_V1(pattern_seal_buckets);
@@ -117,7 +116,7 @@ seal_begin(Seal *seal, BucketTable *table, MemoryContext context)
 	seal->index = open_index_open(table);
 	seal->slot = table_slot_create(seal->open, NULL);
 	seal->context = AllocSetContextCreate(context, "bucket", ALLOCSET_DEFAULT_SIZES);
-	seal->batches = AllocSetContextCreate(context, "batches", ALLOCSET_DEFAULT_SIZES);
+	seal->part = AllocSetContextCreate(context, "open readings", ALLOCSET_DEFAULT_SIZES);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 }
@@ -143,7 +142,7 @@ seal_end(Seal *seal)
 	if (SPI_finish() != SPI_OK_FINISH)
 		elog(ERROR, "SPI_finish failed");
 	MemoryContextDelete(seal->context);
-	MemoryContextDelete(seal->batches);
+	MemoryContextDelete(seal->part);
 	ExecDropSingleTupleTableSlot(seal->slot);
 	index_close(seal->index, AccessShareLock);
 	table_close(seal->open, NoLock);
@@ -361,20 +360,6 @@ add_reading(Seal *seal, const Reading *reading)
 		write_bucket(seal);
 }
 
-/* Add the reading in the slot; if it will be sealed in any case, it is deleted while its page is at hand. */
-static void
-add_open(Seal *seal)
-{
-	Reading		reading = {.at = slot_time(seal, OPEN_AT), .tid = seal->slot->tts_tid};
-
-	if ((seal->extent == SEAL_ALL || seal->expected > 0) && !take_open(seal, &reading))
-		return;
-	reading.doc = slot_jsonb(seal, OPEN_DOC);
-	if (seal->expected > 0)
-		seal->expected--;
-	add_reading(seal, &reading);
-}
-
 /*
  * Does what is left of the group go into a bucket that is not full?  If not it
  * stays open, where the view shows it as a part of the last bucket.
@@ -446,76 +431,42 @@ next_of_group(Seal *seal)
 	return seal_next(seal) && (seal->one_group || same_group(seal));
 }
 
-/* Is the row of the group that is in the slot a batch? */
-static bool
-has_batch(const Seal *seal, bool has_row)
-{
-	return has_row && slot_time(seal, OPEN_AT) == BATCH_AT;
-}
-
-/*
- * The slot holds a batch.  Take it and those that follow apart, as far as memory
- * allows, and append what is in them.  Returns whether the slot holds a row of
- * the group then.
- */
-static bool
-take_batches(Seal *seal, Readings *result)
+/* Append the readings of the row in the slot.  In seal->part. */
+static void
+take_row(Seal *seal, Readings *result)
 {
 	const BucketTable *table = seal->table;
-	bool		has_row;
+	Jsonb	   *doc = slot_jsonb(seal, OPEN_DOC);
+	uint32		n = result->n;
+	OpenBatch  *batch;
 
-	do
+	if (seal->slot->tts_isnull[OPEN_LAST - 1])
 	{
-		OpenBatch  *batch = palloc(sizeof(OpenBatch));
-		Jsonb	   *array = slot_jsonb(seal, OPEN_DOC);
-		uint32		n = result->n;
-
-		batch->tid = seal->slot->tts_tid;
-		batch->state = BATCH_STORED;
-		readings_of_array(array, table->time_field, table->time_len, table->rule.zone, result);
-		for (; n < result->n; n++)
-			result->items[n].batch = batch;
-		pfree(array);
-		has_row = next_of_group(seal);
-	} while (has_batch(seal, has_row) &&
-			 MemoryContextMemAllocated(seal->batches, true) < maintenance_work_mem * (Size) 1024);
-	return has_row;
+		readings_append(result, slot_time(seal, OPEN_AT), doc, &seal->slot->tts_tid);
+		return;
+	}
+	batch = palloc(sizeof(OpenBatch));
+	batch->tid = seal->slot->tts_tid;
+	batch->state = BATCH_STORED;
+	readings_of_array(doc, table->time_field, table->time_len, table->rule.zone, result);
+	for (; n < result->n; n++)
+		result->items[n].batch = batch;
+	pfree(doc);
 }
 
-/*
- * What follows in time: a reading in memory, or one of the scan.  Returns whether
- * there is more of the group.
- */
-static bool
-merge_readings(Seal *seal, Readings *list, bool has_row)
+/* Seal readings, in the order of their times, as far as they fill buckets. */
+static void
+seal_readings(Seal *seal, Readings *list)
 {
 	MemoryContext caller = MemoryContextSwitchTo(seal->context);
-	bool		more = false;
-	uint32		next = 0;
 
 	readings_sort(list);
-	/* if there are more batches, the group is sealed in parts */
-	if (has_batch(seal, has_row))
+	for (uint32 i = 0; i < list->n; i++)
 	{
-		more = true;
-		has_row = false;
-	}
-	while (has_row || next < list->n)
-	{
-		if (has_row && (next == list->n || slot_time(seal, OPEN_AT) <= list->items[next].at))
-		{
-			add_open(seal);
-			has_row = next_of_group(seal);
-		}
-		else
-		{
-			if (seal->expected > 0 && list->items[next].batch != NULL)
-				seal->expected--;
-			add_reading(seal, &list->items[next++]);
-		}
+		CHECK_FOR_INTERRUPTS();
+		add_reading(seal, &list->items[i]);
 	}
 	MemoryContextSwitchTo(caller);
-	return more;
 }
 
 /*
@@ -528,31 +479,36 @@ seal_group(Seal *seal, SealExtent extent, Readings *given, bool has_row)
 {
 	do
 	{
-		MemoryContext caller = MemoryContextSwitchTo(seal->batches);
 		Readings	list = *given;
 
-		if (has_batch(seal, has_row))
+		if (has_row)
 		{
+			MemoryContext caller = MemoryContextSwitchTo(seal->part);
+
 			memset(&list, 0, sizeof(Readings));
 			for (uint32 i = 0; i < given->n; i++)
 				readings_append(&list, given->items[i].at, given->items[i].doc, NULL);
-			has_row = take_batches(seal, &list);
+			do
+			{
+				take_row(seal, &list);
+				has_row = next_of_group(seal);
+			} while (has_row && MemoryContextMemAllocated(seal->part, true) < maintenance_work_mem * (Size) 1024);
+			MemoryContextSwitchTo(caller);
 		}
-		MemoryContextSwitchTo(caller);
-		has_row = merge_readings(seal, &list, has_row);
+		seal_readings(seal, &list);
 		end_group(seal, given);
 		MemoryContextReset(seal->context);
-		MemoryContextReset(seal->batches);
+		MemoryContextReset(seal->part);
 	} while (has_row && begin_group(seal, extent));
 }
 
 /*
  * Seal a group together with readings that a statement brings.  Those that do
  * not get into a bucket are left in group->readings, and belong into the open
- * table.  So many readings, at least, are expected in the open table.
+ * table.
  */
 void
-seal_one(BucketTable *table, BucketGroup *group, SealExtent extent, uint32 expected)
+seal_one(BucketTable *table, BucketGroup *group, SealExtent extent)
 {
 	ScanKeyData keys[2];
 	Seal		seal;
@@ -569,11 +525,7 @@ seal_one(BucketTable *table, BucketGroup *group, SealExtent extent, uint32 expec
 		open_scan_keys(keys, seal.meta, seal.start);
 		seal_scan(&seal, keys, 2);
 		if (begin_group(&seal, extent))
-		{
-			if (expected >= seal.room)
-				seal.expected = expected - (expected - seal.room) % table->capacity;
 			seal_group(&seal, extent, &group->readings, seal_next(&seal));
-		}
 	}
 	seal_end(&seal);
 }

@@ -90,15 +90,15 @@ static const struct
 		3, {JSONBOID, TIMESTAMPTZOID, INT4OID}
 	},
 	[OPEN_INSERT] = {
-		"INSERT INTO {open} ({o1}, {o2}, {o3}, {o4}) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
+		"INSERT INTO {open} ({o1}, {o2}, {o4}, {o5}) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
 		4, {TIMESTAMPTZOID, TIMESTAMPTZOID, JSONBOID, JSONBOID}
 	},
 	[OPEN_DELETE] = {
-		"DELETE FROM {open} WHERE {o3} OPERATOR(pg_catalog.=) $3 AND {o1} OPERATOR(pg_catalog.=) $1 AND {o2} OPERATOR(pg_catalog.=) $2",
+		"DELETE FROM {open} WHERE {o4} OPERATOR(pg_catalog.=) $3 AND {o1} OPERATOR(pg_catalog.=) $1 AND {o2} OPERATOR(pg_catalog.=) $2",
 		4, {TIMESTAMPTZOID, TIMESTAMPTZOID, JSONBOID, JSONBOID}
 	},
 	[OPEN_REPLACE] = {
-		"INSERT INTO {open} ({o1}, {o2}, {o3}, {o4}) VALUES ($1, $2, $3, $4) ON CONFLICT ({o3}, {o1}, {o2}) DO UPDATE SET {o4} = excluded.{o4}",
+		"INSERT INTO {open} ({o1}, {o2}, {o4}, {o5}) VALUES ($1, $2, $3, $4) ON CONFLICT ({o4}, {o1}, {o2}) DO UPDATE SET {o5} = excluded.{o5}",
 		4, {TIMESTAMPTZOID, TIMESTAMPTZOID, JSONBOID, JSONBOID}
 	},
 };
