@@ -166,7 +166,7 @@ extern uint64 group_hash(Oid table, Jsonb *meta, TimestampTz start);
 extern void open_scan_keys(ScanKey keys, Jsonb *meta, TimestampTz start);
 extern void readings_append(Readings *list, TimestampTz at, Jsonb *doc, ItemPointer tid);
 extern void readings_sort(Readings *list);
-extern uint32 readings_find(const Readings *list, TimestampTz at);
+extern uint32 readings_find(const Readings *list, TimestampTz at, const Jsonb *doc);
 extern int	jsonb_compare_bytes(const Jsonb *a, const Jsonb *b);
 extern void readings_of_array(const Jsonb *array, const char *time_field, int time_len, pg_tz *zone,
 							  Readings *result);
@@ -268,6 +268,7 @@ typedef struct Edits
 	MemoryContext context;		/* holds this, too */
 	/* buckets that are loaded */
 	MemoryContext loaded;		/* holds them */
+	Size		largest;		/* what the largest bucket, or open group, took */
 	HTAB	   *groups;			/* of EditedGroup; NULL: none */
 	/* what is to be looked for in buckets at the end */
 	Replaced   *replaced;
@@ -286,6 +287,7 @@ typedef enum Found
 
 pg_noreturn extern void concurrent_update(void);
 extern Edits *edits_get(Oid view, bool create);
+extern void edits_loaded(Edits *edits, Size before);
 extern EditedGroup *edits_group(Edits *edits, uint64 hash, bool create);
 extern EditedBucket *edited_bucket(BucketTable *table, const BucketGroup *group, int32 bucket_no, Datum array);
 extern Found edit_bucket(BucketTable *table, Edits *edits, EditedBucket *bucket, TimestampTz at,

@@ -256,13 +256,25 @@ bucket_table_flush_edits(Oid view)
 	CommandCounterIncrement();
 }
 
-/* Do not let a long statement fill the memory. */
+/* Something was loaded, before which so much memory was in use. */
+void
+edits_loaded(Edits *edits, Size before)
+{
+	edits->largest = Max(edits->largest, MemoryContextMemAllocated(edits->loaded, false) - before);
+}
+
+/*
+ * Do not let a long statement fill the memory; but what a bucket, or an open
+ * group, and the replacements of all that is in it take is granted, or it would
+ * be loaded again for each of its readings.
+ */
 void
 bucket_table_limit_edits(BucketTable *table)
 {
 	Edits	   *edits = edits_get(table->view, false);
 
-	if (edits != NULL && MemoryContextMemAllocated(edits->context, true) > maintenance_work_mem * (Size) 1024)
+	if (edits != NULL &&
+		MemoryContextMemAllocated(edits->context, true) > maintenance_work_mem * (Size) 1024 + 2 * edits->largest)
 		bucket_table_flush_edits(table->view);
 }
 
@@ -335,6 +347,7 @@ load_bucket(BucketTable *table, Edits *edits, const BucketGroup *group, uint64 h
 	{
 		EditedGroup *loaded = edits_group(edits, hash, true);
 		MemoryContext caller = MemoryContextSwitchTo(edits->loaded);
+		Size		before = MemoryContextMemAllocated(edits->loaded, false);
 		bool		is_null;
 
 		bucket = edited_bucket(table, group, bucket_no,
@@ -342,6 +355,7 @@ load_bucket(BucketTable *table, Edits *edits, const BucketGroup *group, uint64 h
 		bucket->locked = true;
 		loaded->buckets = lcons(bucket, loaded->buckets);
 		MemoryContextSwitchTo(caller);
+		edits_loaded(edits, before);
 	}
 	SPI_freetuptable(SPI_tuptable);
 	return bucket;
@@ -353,13 +367,13 @@ edit_bucket(BucketTable *table, Edits *edits, EditedBucket *bucket, TimestampTz 
 {
 	Found		found = FOUND_NOT;
 
-	for (uint32 i = readings_find(&bucket->readings, at);
+	for (uint32 i = readings_find(&bucket->readings, at, doc);
 		 i < bucket->readings.n && bucket->readings.items[i].at == at; i++)
 	{
 		Edit	   *edit = &bucket->edits[i];
 
 		if (doc != NULL && jsonb_compare_bytes(doc, bucket->readings.items[i].doc) != 0)
-			continue;
+			break;
 		if (edit->done)
 		{
 			if (found == FOUND_NOT)

@@ -194,6 +194,7 @@ has_batch(const EditedOpen *open, ItemPointer tid)
 static EditedOpen *
 load_open(BucketTable *table, Edits *edits, EditedGroup *loaded, const BucketGroup *group, CommandId cid)
 {
+	Size		before = MemoryContextMemAllocated(edits->loaded, false);
 	MemoryContext caller;
 	EditedOpen *open;
 	OpenScan	scan;
@@ -225,6 +226,7 @@ load_open(BucketTable *table, Edits *edits, EditedGroup *loaded, const BucketGro
 	}
 	MemoryContextSwitchTo(caller);
 	scan_end(&scan);
+	edits_loaded(edits, before);
 	return open;
 }
 
@@ -235,12 +237,14 @@ delete_in_memory(BucketTable *table, EditedOpen *open, CommandId cid, const Read
 	Relation	relation = table_open(table->open, RowExclusiveLock);
 	Found		found = FOUND_NOT;
 
-	for (uint32 i = readings_find(&open->rows, old->at);
-		 i < open->rows.n && open->rows.items[i].at == old->at && found != FOUND && found != FOUND_ELSEWHERE; i++)
+	for (uint32 i = readings_find(&open->rows, old->at, old->doc);
+		 i < open->rows.n && found != FOUND && found != FOUND_ELSEWHERE; i++)
 	{
-		if (jsonb_compare_bytes(old->doc, open->rows.items[i].doc) != 0)
-			continue;
-		found = open->done[i] ? FOUND_DONE : delete_row(relation, &open->rows.items[i].tid, cid);
+		Reading    *reading = &open->rows.items[i];
+
+		if (reading->at != old->at || jsonb_compare_bytes(reading->doc, old->doc) != 0)
+			break;
+		found = open->done[i] ? FOUND_DONE : delete_row(relation, &reading->tid, cid);
 		open->done[i] = true;
 	}
 	table_close(relation, NoLock);

@@ -79,9 +79,9 @@ readings_sort(Readings *list)
 	list->in_order = true;
 }
 
-/* The first of a time or a later one, among readings that are in order. */
+/* The first of a time, or with a document, of that: its place among readings that are in order. */
 uint32
-readings_find(const Readings *list, TimestampTz at)
+readings_find(const Readings *list, TimestampTz at, const Jsonb *doc)
 {
 	uint32		low = 0;
 	uint32		high = list->n;
@@ -89,8 +89,9 @@ readings_find(const Readings *list, TimestampTz at)
 	while (low < high)
 	{
 		uint32		middle = low + (high - low) / 2;
+		const Reading *reading = &list->items[middle];
 
-		if (list->items[middle].at < at)
+		if (reading->at < at || (reading->at == at && doc != NULL && jsonb_compare_bytes(reading->doc, doc) < 0))
 			low = middle + 1;
 		else
 			high = middle;
