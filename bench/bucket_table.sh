@@ -86,28 +86,31 @@ sql -c 'CREATE TEMP TABLE bench_rate (first double precision, last double precis
 IFS='|' read -r last first < <(tail -1 "$files/rate")
 tell "rate at the last and the first of 3,600 readings (>= 0.95)" "$last" "$first" 1/s
 
-# in bulk: SERIES READINGS START
+# in bulk: SERIES READINGS START STATEMENTS: each statement goes on where the one before ended
 bulk()
 {
 	sql > "$files/bulk" <<-SQL
-	CREATE TEMP TABLE source AS SELECT bench_reading(n, $1, '$3') AS doc FROM generate_series(0, $2 - 1) n;
+	$(for ((i = 1; i <= $4; i++)); do
+		echo "CREATE TEMP TABLE source_$i AS SELECT bench_reading(n, $1, '$3') AS doc FROM generate_series(($i - 1) * $2, $i * $2 - 1) n;"
+		echo "\\copy source_$i TO '$files/source_$i'"
+	done)
 	CREATE TEMP TABLE result (what text, side text, seconds double precision, wal numeric);
-	\\copy source TO '$files/source'
 	CREATE FUNCTION pg_temp.measure(what text, side text, statement text, n integer) RETURNS void LANGUAGE plpgsql AS \$\$
 	DECLARE
 		started timestamptz := clock_timestamp();
 		wal pg_lsn := pg_current_wal_insert_lsn();
 	BEGIN
 		FOR i IN 1..n LOOP
-			EXECUTE statement;
+			EXECUTE replace(statement, '#', i::text);
 		END LOOP;
 		INSERT INTO result VALUES (what, side, extract(epoch FROM clock_timestamp() - started) / n, (pg_current_wal_insert_lsn() - wal) / n);
 	END \$\$;
-	CHECKPOINT;
 	$(for ((i = 0; i < runs; i++)); do
 		for side in bench_plain bench_buckets_table; do
-			echo "SELECT pg_temp.measure('INSERT', '$side', 'INSERT INTO $side(doc) SELECT doc FROM source', $4);"
-			echo "SELECT pg_temp.measure('COPY', '$side', 'COPY $side(doc) FROM ''$files/source''', $4);"
+			for statement in "INSERT INTO $side(doc) SELECT doc FROM source_#" "COPY $side(doc) FROM ''$files/source_#''"; do
+				echo 'TRUNCATE bench_plain, bench_buckets_table_open, bench_buckets_table_sealed; CHECKPOINT;'
+				echo "SELECT pg_temp.measure('${statement%% *}', '$side', '$statement', $4);"
+			done
 		done
 	done)
 	SELECT what, side, percentile_cont(0.5) WITHIN GROUP (ORDER BY seconds), min(wal) FROM result GROUP BY 1, 2 ORDER BY 1, 2;
@@ -124,7 +127,7 @@ bulk()
 chmod 755 "$files"
 for series in 20 1000; do
 	create > /dev/null
-	bulk $series 1000 2040-01-01Z 20 'a window that is open' ''
+	bulk $series 1000 2040-01-01Z 100 'a window that is open' ''
 done
 create > /dev/null
 bulk 20 72000 2026-01-01Z 1 'whole buckets' ' (<= 30 bytes)'

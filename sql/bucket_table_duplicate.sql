@@ -112,6 +112,18 @@ DELETE FROM shifted;
 INSERT INTO shifted(doc) SELECT jsonb_set(doc, '{t}', to_jsonb(at + interval '1 minute')) FROM copied;
 SELECT count(*), sum((doc->'v')::int), min(at) AT TIME ZONE 'UTC' = '2026-09-02 10:02' FROM shifted;
 SELECT sum(count), sum((summary->'sum_v')::int) FROM shifted_buckets;
+-- nor when a WITH deletes and inserts, unless it has deleted all when it begins to insert
+SELECT seal_buckets('shifted') > 0;
+WITH d AS (DELETE FROM shifted RETURNING doc, at) INSERT INTO shifted(doc) SELECT jsonb_set(doc, '{t}', to_jsonb(at + interval '1 minute')) FROM d;
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+DELETE FROM shifted;
+INSERT INTO shifted(doc) SELECT doc FROM copied;
+SELECT count(*) FROM shifted_open;
+WITH d AS (DELETE FROM shifted RETURNING doc, at) INSERT INTO shifted(doc) SELECT jsonb_set(doc, '{t}', to_jsonb(at + interval '1 minute')) FROM d;
+ROLLBACK;
+WITH d AS (DELETE FROM shifted RETURNING doc, at)
+	INSERT INTO shifted(doc) SELECT jsonb_set(doc, '{t}', to_jsonb(at + interval '1 minute')) FROM d ORDER BY at;
+SELECT count(*), sum((doc->'v')::int) FROM shifted;
 
 -- One statement that replaces readings in thousands of buckets, again and again, in little memory
 SELECT create_bucket_table('many', 's', 't', '1 hour', capacity => 20, on_duplicate => 'replace');

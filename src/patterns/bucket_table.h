@@ -204,6 +204,7 @@ extern void bucket_table_flush_inserts(Oid view);
  */
 extern Datum bucket_table_update(FunctionCallInfo fcinfo, TriggerData *trigger);
 extern Datum bucket_table_delete(FunctionCallInfo fcinfo, TriggerData *trigger);
+extern void bucket_table_occupied(BucketTable *table, const BucketGroup *group, const Reading *reading);
 
 /*
  * bucket_table_changes.c: what statements change in buckets

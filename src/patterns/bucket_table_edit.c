@@ -43,21 +43,38 @@ typedef struct ChangedReading
 /* An UPDATE or DELETE, from its first row on. */
 typedef struct EditStatement
 {
+	dlist_node	node;
+	MemoryContextCallback end;	/* when the statement's memory goes */
+	MemoryContext context;
+	Oid			view;
 	CommandId	cid;			/* when it began */
-	changed_hash *changed;		/* by an UPDATE; NULL: none yet */
+	changed_hash *changed;		/* NULL: none yet */
 } EditStatement;
+
+static dlist_head statements = DLIST_STATIC_INIT(statements);
+
+static void
+statement_end(void *arg)
+{
+	dlist_delete(&((EditStatement *) arg)->node);
+}
 
 /* What is known of the statement; its memory is the trigger's. */
 static EditStatement *
-statement_get(FunctionCallInfo fcinfo)
+statement_get(FunctionCallInfo fcinfo, BucketTable *table)
 {
 	EditStatement *statement = fcinfo->flinfo->fn_extra;
 
 	if (statement == NULL)
 	{
-		statement = MemoryContextAlloc(fcinfo->flinfo->fn_mcxt, sizeof(EditStatement));
+		statement = MemoryContextAllocZero(fcinfo->flinfo->fn_mcxt, sizeof(EditStatement));
+		statement->context = fcinfo->flinfo->fn_mcxt;
+		statement->view = table->view;
 		statement->cid = GetCurrentCommandId(true);
-		statement->changed = NULL;
+		statement->end.func = statement_end;
+		statement->end.arg = statement;
+		MemoryContextRegisterResetCallback(statement->context, &statement->end);
+		dlist_push_head(&statements, &statement->node);
 		fcinfo->flinfo->fn_extra = statement;
 	}
 	return statement;
@@ -112,12 +129,12 @@ time_hash(const BucketTable *table, const BucketGroup *group, const Reading *rea
 
 /* Remember what was changed: a bucket may be written before the statement comes to a reading again. */
 static void
-remember(FunctionCallInfo fcinfo, EditStatement *statement, uint64 hash)
+remember(EditStatement *statement, uint64 hash)
 {
 	bool		found;
 
 	if (statement->changed == NULL)
-		statement->changed = changed_create(fcinfo->flinfo->fn_mcxt, 64, NULL);
+		statement->changed = changed_create(statement->context, 64, NULL);
 	(void) changed_insert(statement->changed, hash, &found);
 }
 
@@ -127,18 +144,34 @@ remembers(const EditStatement *statement, uint64 hash)
 	return statement->changed != NULL && changed_lookup(statement->changed, hash) != NULL;
 }
 
-/* 27000 if the reading is gone since the statement has moved another to its time; 40001 if somebody else took it. */
-static void
-check_gone(BucketTable *table, const EditStatement *statement, const BucketGroup *group, const Reading *old, Found found)
+/* A reading gets a time, of which others are replaced: statements that are at it will not find them. */
+void
+bucket_table_occupied(BucketTable *table, const BucketGroup *group, const Reading *reading)
 {
-	if (table->on_duplicate == DUPLICATE_REPLACE && remembers(statement, time_hash(table, group, old)))
+	dlist_iter	iter;
+
+	if (table->on_duplicate != DUPLICATE_REPLACE)
+		return;
+	dlist_foreach(iter, &statements)
+	{
+		EditStatement *statement = dlist_container(EditStatement, node, iter.cur);
+
+		if (statement->view == table->view)
+			remember(statement, time_hash(table, group, reading));
+	}
+}
+
+/* 27000 if the reading is gone since the statement itself has put another in its place. */
+static void
+check_not_replaced(BucketTable *table, const EditStatement *statement, const BucketGroup *group, const Reading *old)
+{
+	if (table->on_duplicate == DUPLICATE_REPLACE && remembers(statement, time_hash(table, group, old)) &&
+		!remembers(statement, reading_hash(old)))
 		ereport(ERROR,
 				(errcode(ERRCODE_TRIGGERED_DATA_CHANGE_VIOLATION),
-				 errmsg("reading to be updated was already replaced in \"%s\"", get_rel_name(table->view)),
+				 errmsg("reading to be changed was already replaced in \"%s\"", get_rel_name(table->view)),
 				 errdetail("The statement moved another reading to its time, %s.", timestamptz_to_str(old->at)),
 				 errhint("Copy the readings, delete them, and insert the copies with their new times.")));
-	if (found == FOUND_NOT)
-		concurrent_update();
 }
 
 /* The row that is to be changed. */
@@ -158,13 +191,15 @@ Datum
 bucket_table_delete(FunctionCallInfo fcinfo, TriggerData *trigger)
 {
 	BucketTable *table = bucket_table_of_trigger(trigger);
+	EditStatement *statement = statement_get(fcinfo, table);
 	BucketGroup		group;
 	Reading		old;
 	bool		is_row;
 
 	old_row(trigger, table, &group, &old);
 	bucket_table_limit_edits(table);
-	if (edit_reading(table, statement_get(fcinfo), &group, &old, NULL, &is_row) != FOUND)
+	check_not_replaced(table, statement, &group, &old);
+	if (edit_reading(table, statement, &group, &old, NULL, &is_row) != FOUND)
 		return PointerGetDatum(NULL);
 	return PointerGetDatum(trigger->tg_trigtuple);
 }
@@ -174,7 +209,7 @@ Datum
 bucket_table_update(FunctionCallInfo fcinfo, TriggerData *trigger)
 {
 	BucketTable *table = bucket_table_of_trigger(trigger);
-	EditStatement *statement = statement_get(fcinfo);
+	EditStatement *statement = statement_get(fcinfo, table);
 	BucketGroup		old_group,
 				group;
 	Reading		old,
@@ -187,18 +222,19 @@ bucket_table_update(FunctionCallInfo fcinfo, TriggerData *trigger)
 	bucket_table_changed_row(trigger, table, &group, &reading);
 	stays = old.at == reading.at && same_series(old_group.meta, group.meta);
 	bucket_table_limit_edits(table);
+	check_not_replaced(table, statement, &old_group, &old);
 	found = edit_reading(table, statement, &old_group, &old, stays ? reading.doc : NULL, &is_row);
 	if (found != FOUND)
 	{
 		/* a row that a join yields twice is changed once */
-		if (!remembers(statement, reading_hash(&old)))
-			check_gone(table, statement, &old_group, &old, found);
+		if (found == FOUND_NOT && !remembers(statement, reading_hash(&old)))
+			concurrent_update();
 		return PointerGetDatum(NULL);
 	}
 	if (!is_row || table->on_duplicate == DUPLICATE_REPLACE)
-		remember(fcinfo, statement, reading_hash(&old));
-	if (!stays && table->on_duplicate == DUPLICATE_REPLACE)
-		remember(fcinfo, statement, time_hash(table, &group, &reading));
+		remember(statement, reading_hash(&old));
+	if (!stays)
+		bucket_table_occupied(table, &group, &reading);
 	if (!stays || is_row)
 		open_insert_moved(table, &group, &reading);
 	return bucket_table_result_row(trigger, &group, &reading);

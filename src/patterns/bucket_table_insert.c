@@ -487,6 +487,7 @@ bucket_table_insert(FunctionCallInfo fcinfo, TriggerData *trigger)
 		statement->armed = true;
 		if (!open_insert_unique(table, &group, &reading, table->on_duplicate, false))
 			return PointerGetDatum(NULL);
+		bucket_table_occupied(table, &group, &reading);
 	}
 	return bucket_table_result_row(trigger, &group, &reading);
 }
