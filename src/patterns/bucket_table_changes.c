@@ -4,8 +4,8 @@
  *
  * A bucket is locked and taken apart once, however many of its readings a
  * statement changes, and is written once, at the end of the statement.  Its
- * summary is then made anew, since a minimum cannot be subtracted from.  So are
- * batches in the open table.
+ * summary is then made anew, since a minimum cannot be subtracted from.  What a
+ * statement changes in batches of the open table is kept, and written, with it.
  *
  * Readings that an INSERT replaces are of any buckets, in any order.  So only
  * their times are kept, and the buckets are gone through one after the other at
@@ -187,7 +187,7 @@ write_loaded(BucketTable *table, Edits *edits)
 		return;
 	hash_seq_init(&scan, edits->groups);
 	while ((group = hash_seq_search(&scan)) != NULL)
-		{
+	{
 		write_changed(table, group->buckets);
 		foreach(cell, group->open)
 			write_changed(table, ((EditedOpen *) lfirst(cell))->batches);

@@ -5,9 +5,10 @@
  * A reading has no identity but what it says: its series, its time and its
  * document, and among equal ones any is as good as another.  Sealing may move it
  * between the moment that a statement reads it and the moment that it is to be
- * changed; so it is looked for among the rows of the open table, in its batches,
- * and then in buckets.  It moves in that direction only, so it cannot be missed;
- * but from batch to batch, and so those are looked into again before it is missed.
+ * changed; so it is looked for in the open table, and then in buckets.  It moves
+ * in that direction only, so it cannot be missed.  Since what the open table has
+ * of a group is kept in memory, and sealing moves readings from one of its rows
+ * to another, too, that is read anew before a reading is missed.
  */
 #include "postgres.h"
 

@@ -233,16 +233,14 @@ begin_group(Seal *seal, SealExtent extent)
 	return true;
 }
 
-/* Take a reading out of the open table; false if another transaction is changing it. */
+/* Delete a row of the open table; false if another transaction is changing it. */
 static bool
 delete_one(Seal *seal, ItemPointer tid)
 {
 	TM_FailureData failure;
 
-	if (table_tuple_delete(seal->open, tid, GetCurrentCommandId(true), seal->snapshot, InvalidSnapshot,
-						   false, &failure, false) != TM_Ok)
-		return false;
-	return true;
+	return table_tuple_delete(seal->open, tid, GetCurrentCommandId(true), seal->snapshot, InvalidSnapshot,
+							  false, &failure, false) == TM_Ok;
 }
 
 /* The reading goes from the open table into the next bucket; false if another transaction is changing it. */
@@ -347,7 +345,7 @@ write_bucket(Seal *seal)
 	set_room(seal);
 }
 
-/* Add a reading of the group, which is in seal->context or lives longer. */
+/* Add a reading of the group. */
 static void
 add_reading(Seal *seal, const Reading *reading)
 {
