@@ -443,7 +443,7 @@ sub operate
 			finish($_) foreach grep { $_->{run} } @clients, @sealers;
 			return;
 		}
-		$node->safe_psql('stress', "VACUUM ${_}_open, ${_}_sealed") foreach qw(keep replace ignore error);
+		$node->safe_psql('stress', "VACUUM ${_}_open, ${_}_sealed, plain_$_") foreach qw(keep replace ignore error);
 		my $differences = differences();
 		$looks++;
 		push @wrong, $differences if $differences ne '';
