@@ -5,17 +5,15 @@
 #
 # It creates and drops objects called bench_* in the database of psql's
 # environment, which must have the extension; the user must be a superuser.
-# SECONDS_EACH is how long a run of single inserts takes.
+# SECONDS_EACH is how long a run of single inserts takes, 5 if not set.
 set -euo pipefail
 
 runs=${RUNS:-5}
-seconds=${SECONDS_EACH:-4}
-files=$(mktemp -d)
-trap 'rm -rf "$files"' EXIT
-export PGOPTIONS='-c client_min_messages=warning -c jit=off -c max_parallel_workers_per_gather=0 -c synchronous_commit=off -c timezone=UTC'
+export PGOPTIONS='-c client_min_messages=warning -c max_parallel_workers_per_gather=0 -c timezone=UTC'
+source "$(dirname "$0")/pgbench.sh"
+files=$scripts
 
 sql() { psql -XAtq -v ON_ERROR_STOP=1 "$@"; }
-median() { sort -g | awk '{ t[NR] = $1 } END { print (NR % 2) ? t[(NR + 1) / 2] : (t[NR / 2] + t[NR / 2 + 1]) / 2 }'; }
 
 # tell WHAT BUCKETS PLAIN UNIT: the ratio says how many times as much the first is
 tell() { awk -v what="$1" -v a="$2" -v b="$3" -v unit="$4" 'BEGIN { printf "%-62s %12.2f %12.2f %-10s %8.2f\n", what, a, b, unit, (b > 0 ? a / b : 0) }'; }
@@ -42,13 +40,12 @@ SQL
 # single TABLE SERIES CLIENTS: inserts a second
 single()
 {
-	cat > "$files/single" <<-SQL
-	\\set n :i * :clients + :client_id
+	script single <<-SQL
+	\\set n :i * :clients + :client
 	\\set i :i + 1
 	INSERT INTO $1(doc) VALUES (bench_reading(:n, :series, '2026-01-01Z'));
 	SQL
-	pgbench -n -M prepared -f "$files/single" -c "$3" -T "$seconds" -D i=0 -D clients="$3" -D series="$2" 2> /dev/null |
-		awk '$1 == "tps" { print $3 }'
+	tps "$3" single -D i=0 -D clients="$3" -D series="$2"
 }
 
 printf '%-62s %12s %12s %-10s %8s\n' '' 'buckets' 'plain' '' 'ratio'

@@ -2,7 +2,7 @@
 # client and its backend on a processor of their own, and single statements.
 #
 #	script NAME < SCRIPT				a script of pgbench
-#	tps CLIENTS NAME					transactions a second
+#	tps CLIENTS NAME [OPTION...]		transactions a second; the script's variable client is the client's number
 #	ms SQL								milliseconds of a statement
 #	measure RUNS BASE SIDE... < COMMAND	runs COMMAND for each $side in turn, RUNS times; prints the
 #										medians, and their ratios to that of the side BASE
@@ -42,9 +42,10 @@ pin()
 tps()
 {
 	local clients=$1 name=$2 i pids=()
+	shift 2
 
 	for ((i = 0; i < clients; i++)); do
-		PGAPPNAME=bench_$i pgbench -n -M prepared -T "${SECONDS_EACH:-5}" -f "$scripts/$name" > "$scripts/out.$i" 2> "$scripts/err.$i" &
+		PGAPPNAME=bench_$i pgbench -n -M prepared -T "${SECONDS_EACH:-5}" -f "$scripts/$name" -D client="$i" "$@" > "$scripts/out.$i" 2> "$scripts/err.$i" &
 		pids[i]=$!
 		pin "bench_$i" "${cpus[i % ${#cpus[@]}]}" "${pids[i]}"
 	done
