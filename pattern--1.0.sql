@@ -865,3 +865,318 @@ AS 'MODULE_PATHNAME', 'pattern_bson_objectid_time'
 LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION bson_objectid_time(text) IS
 'the second in which an ObjectId, 24 hexadecimal digits in either case, was made: 1970 to 2106; 22P02 if it is none';
+
+--
+-- 10. Overview
+--
+
+CREATE FUNCTION pattern_trigger_arguments(arguments bytea) RETURNS text[]
+AS 'MODULE_PATHNAME', 'pattern_trigger_arguments'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION pattern_trigger_arguments(bytea) IS
+'for pattern_list: the arguments of a trigger, which are pg_trigger.tgargs';
+
+CREATE FUNCTION pattern_expression(expression pg_node_tree) RETURNS jsonb
+AS 'MODULE_PATHNAME', 'pattern_expression'
+LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION pattern_expression(pg_node_tree) IS
+'for pattern_list: the calls, constants and columns that an expression, or a view''s query, of a system catalog is made of; objects are named by their OIDs, and null stands for what no pattern is made of';
+
+CREATE VIEW pattern_list AS
+WITH extension AS (
+	SELECT pg_catalog.quote_ident(n.nspname) AS schema
+	FROM pg_catalog.pg_proc AS p JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace
+	WHERE p.oid OPERATOR(pg_catalog.=) 'pattern_target(regclass[])'::pg_catalog.regprocedure
+),
+relation AS (
+	SELECT c.oid, c.relname, pg_catalog.format('%I.%I', n.nspname, c.relname) AS name
+	FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
+),
+-- the triggers of ours, but not those that partitions have from their parent
+trigger AS MATERIALIZED (
+	SELECT t.oid, t.tgrelid, t.tgfoid, t.tgtype, t.tgattr, pattern_trigger_arguments(t.tgargs) AS arguments, pattern_expression(t.tgqual) AS condition
+	FROM pg_catalog.pg_trigger AS t
+	WHERE t.tgparentid OPERATOR(pg_catalog.=) 0 AND t.tgfoid OPERATOR(pg_catalog.=) ANY (ARRAY['bucket_table_write()'::pg_catalog.regprocedure, 'computed_parent()'::pg_catalog.regprocedure,
+		'computed_flush()'::pg_catalog.regprocedure, 'compute_document()'::pg_catalog.regprocedure, 'extended_reference_copy()'::pg_catalog.regprocedure,
+		'upgrade_document()'::pg_catalog.regprocedure, 'outlier_overflow()'::pg_catalog.regprocedure]::pg_catalog.oid[])
+),
+-- indexes whose class looks for attributes; a partition's are its parent's
+attribute AS (
+	SELECT i.indexrelid AS objid, i.indrelid AS relid, i.indkey[0] AS attnum, o.opcname, c.relname AS index_name,
+		i.indnatts OPERATOR(pg_catalog.=) 1 AND i.indkey[0] OPERATOR(pg_catalog.<>) 0 AND i.indpred IS NULL AS is_plain,
+		coalesce((SELECT pg_catalog.substr(option, 5) FROM pg_catalog.unnest(a.attoptions) AS option WHERE pg_catalog.left(option, 4) OPERATOR(pg_catalog.=) 'key='), 'k') AS key_name,
+		coalesce((SELECT pg_catalog.substr(option, 7) FROM pg_catalog.unnest(a.attoptions) AS option WHERE pg_catalog.left(option, 6) OPERATOR(pg_catalog.=) 'value='), 'v') AS value_name,
+		ARRAY(SELECT coalesce(pg_catalog.replace(m.step[1], '""', '"'), m.step[2])
+			FROM pg_catalog.unnest(a.attoptions) AS option,
+				pg_catalog.regexp_matches(pg_catalog.substr(option, 6), '"((?:[^"]|"")*)"|([^."]+)', 'g') WITH ORDINALITY AS m(step, n)
+			WHERE pg_catalog.left(option, 5) OPERATOR(pg_catalog.=) 'path=' ORDER BY m.n) AS steps
+	FROM pg_catalog.pg_index AS i
+	JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=) i.indexrelid
+	JOIN pg_catalog.pg_opclass AS o ON o.oid OPERATOR(pg_catalog.=) i.indclass[0]
+	JOIN pg_catalog.pg_amproc AS p ON p.amprocfamily OPERATOR(pg_catalog.=) o.opcfamily AND p.amproc OPERATOR(pg_catalog.=) 'attribute_index_extract(jsonb,internal,internal)'::pg_catalog.regprocedure
+	JOIN pg_catalog.pg_attribute AS a ON a.attrelid OPERATOR(pg_catalog.=) i.indexrelid AND a.attnum OPERATOR(pg_catalog.=) 1
+	WHERE i.indisvalid AND NOT c.relispartition
+),
+bucket AS (
+	SELECT t.tgrelid AS relid, t.arguments,
+		EXISTS (SELECT FROM pg_catalog.pg_rewrite AS r
+			JOIN pg_catalog.pg_depend AS d ON d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_rewrite'::pg_catalog.regclass AND d.objid OPERATOR(pg_catalog.=) r.oid AND d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass
+			JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=) d.refobjid AND c.relkind OPERATOR(pg_catalog.=) 'p'
+			WHERE r.ev_class OPERATOR(pg_catalog.=) t.tgrelid) AS partitioned
+	FROM trigger AS t
+	WHERE t.tgfoid OPERATOR(pg_catalog.=) 'bucket_table_write()'::pg_catalog.regprocedure
+),
+-- views that are kept in documents: the trigger on the parent, the view, and the trigger of TRUNCATE on the view's table
+computed AS (
+	SELECT t.oid AS objid, t.tgrelid AS relid, t.tgattr[0] AS attnum, a.attname AS parent_key, s.oid AS view, s.name AS source, q.query,
+		(SELECT (pg_catalog.array_agg(c.value OPERATOR(pg_catalog.->>) 'name'))[1] FROM pg_catalog.jsonb_array_elements(q.query OPERATOR(pg_catalog.->) 'columns') AS c
+			WHERE (c.value OPERATOR(pg_catalog.->>) 'grouped') OPERATOR(pg_catalog.=) 'true') AS key,
+		f.arguments[1] AS mode, f.arguments[3:] AS steps
+	FROM trigger AS t
+	JOIN relation AS s ON s.oid OPERATOR(pg_catalog.=) CASE WHEN (t.condition OPERATOR(pg_catalog.->>) 'function') OPERATOR(pg_catalog.=) 'pattern_target(regclass[])'::pg_catalog.regprocedure::pg_catalog.oid::pg_catalog.text
+		THEN (t.condition OPERATOR(pg_catalog.#>>) '{arguments,0,0,value}')::pg_catalog.oid END
+	LEFT JOIN pg_catalog.pg_attribute AS a ON a.attrelid OPERATOR(pg_catalog.=) t.tgrelid AND a.attnum OPERATOR(pg_catalog.=) t.tgattr[1]
+	LEFT JOIN LATERAL (SELECT pattern_expression(r.ev_action) OPERATOR(pg_catalog.->) 0 AS query
+		FROM pg_catalog.pg_rewrite AS r WHERE r.ev_class OPERATOR(pg_catalog.=) s.oid AND r.ev_type OPERATOR(pg_catalog.=) '1') AS q ON true
+	LEFT JOIN LATERAL (SELECT f.arguments FROM trigger AS f
+		WHERE f.tgfoid OPERATOR(pg_catalog.=) 'computed_flush()'::pg_catalog.regprocedure AND f.tgrelid OPERATOR(pg_catalog.=) (q.query OPERATOR(pg_catalog.->>) 'relation')::pg_catalog.oid
+		AND (f.condition OPERATOR(pg_catalog.#>>) '{arguments,0,0,value}') OPERATOR(pg_catalog.=) s.oid::pg_catalog.text AND (f.condition OPERATOR(pg_catalog.#>>) '{arguments,0,1,value}') OPERATOR(pg_catalog.=) t.tgrelid::pg_catalog.text
+		AND pg_catalog.cardinality(f.arguments) OPERATOR(pg_catalog.>=) 2 LIMIT 1) AS f ON true
+	WHERE t.tgfoid OPERATOR(pg_catalog.=) 'computed_parent()'::pg_catalog.regprocedure
+),
+-- those among them that are as create_subset writes them
+subset AS (
+	SELECT c.objid, c.view, child.name AS child, k.attname AS key, f.fields, c.steps OPERATOR(pg_catalog.||) (c.query OPERATOR(pg_catalog.#>>) '{columns,1,name}') AS steps,
+		(e.call OPERATOR(pg_catalog.#>>) '{arguments,1,value}') AS max_size,
+		-- what the order goes on with by itself
+		pg_catalog.substring(e.call OPERATOR(pg_catalog.#>>) '{arguments,2,value}', '^(.+?)' OPERATOR(pg_catalog.||) f.rest OPERATOR(pg_catalog.||) '$') AS order_by
+	FROM computed AS c
+	CROSS JOIN LATERAL (SELECT c.query OPERATOR(pg_catalog.#>) '{columns,1,expression}' AS call) AS e
+	JOIN relation AS child ON child.oid OPERATOR(pg_catalog.=) (c.query OPERATOR(pg_catalog.->>) 'relation')::pg_catalog.oid
+	JOIN pg_catalog.pg_attribute AS k ON k.attrelid OPERATOR(pg_catalog.=) child.oid AND k.attnum OPERATOR(pg_catalog.=) (c.query OPERATOR(pg_catalog.#>>) '{columns,0,expression,column}')::pg_catalog.int2
+	CROSS JOIN LATERAL (
+		SELECT pg_catalog.array_agg(p.field ORDER BY p.n) AS fields, pg_catalog.bool_and(coalesce(p.field OPERATOR(pg_catalog.=) a.attname::pg_catalog.text, false)) AS are_columns,
+			pg_catalog.string_agg('(?:, "' OPERATOR(pg_catalog.||) pg_catalog.regexp_replace(pg_catalog.replace(p.field, '"', '""'), '([^[:alnum:]_])', '\\\1', 'g') OPERATOR(pg_catalog.||) '")?', '' ORDER BY p.n) AS rest
+		FROM (SELECT n.n, e.call OPERATOR(pg_catalog.#>>) ARRAY['arguments', '0', 'arguments', (2 OPERATOR(pg_catalog.*) n.n)::pg_catalog.text, 'value'] AS field,
+				(e.call OPERATOR(pg_catalog.#>>) ARRAY['arguments', '0', 'arguments', (2 OPERATOR(pg_catalog.*) n.n OPERATOR(pg_catalog.+) 1)::pg_catalog.text, 'column'])::pg_catalog.int2 AS attnum
+			FROM pg_catalog.generate_series(0, pg_catalog.jsonb_array_length(e.call OPERATOR(pg_catalog.#>) '{arguments,0,arguments}') OPERATOR(pg_catalog./) 2 OPERATOR(pg_catalog.-) 1) AS n(n)) AS p
+		LEFT JOIN pg_catalog.pg_attribute AS a ON a.attrelid OPERATOR(pg_catalog.=) child.oid AND a.attnum OPERATOR(pg_catalog.=) p.attnum) AS f
+	WHERE pg_catalog.jsonb_array_length(c.query OPERATOR(pg_catalog.->) 'columns') OPERATOR(pg_catalog.=) 2 AND pg_catalog.jsonb_typeof(c.query OPERATOR(pg_catalog.->) 'where') OPERATOR(pg_catalog.=) 'null'
+	AND (c.query OPERATOR(pg_catalog.#>>) '{columns,0,grouped}') OPERATOR(pg_catalog.=) 'true' AND f.are_columns
+	AND (e.call OPERATOR(pg_catalog.->>) 'function') OPERATOR(pg_catalog.=) 'subset_agg(jsonb,integer,text)'::pg_catalog.regprocedure::pg_catalog.oid::pg_catalog.text
+	AND (e.call OPERATOR(pg_catalog.#>>) '{arguments,0,function}') OPERATOR(pg_catalog.=) 'pg_catalog.jsonb_build_object("any")'::pg_catalog.regprocedure::pg_catalog.oid::pg_catalog.text
+),
+-- {path,key,on_delete,{mode,name,path…},…}, and the columns of the source in the WHEN clause
+reference AS (
+	SELECT t.oid AS objid, t.tgrelid AS relid, (t.condition OPERATOR(pg_catalog.#>>) '{and,2,or,0,is null,column}')::pg_catalog.int2 AS attnum,
+		t.arguments, s.name AS source, k.attname AS source_key, f.mode, f.fields
+	FROM trigger AS t
+	CROSS JOIN LATERAL (SELECT t.condition OPERATOR(pg_catalog.#>) '{and,1,arguments,0,arguments}' AS columns) AS c
+	LEFT JOIN relation AS s ON s.oid OPERATOR(pg_catalog.=) CASE WHEN (t.condition OPERATOR(pg_catalog.#>>) '{and,0,function}') OPERATOR(pg_catalog.=) 'pattern_target(regclass[])'::pg_catalog.regprocedure::pg_catalog.oid::pg_catalog.text
+		THEN (t.condition OPERATOR(pg_catalog.#>>) '{and,0,arguments,0,0,value}')::pg_catalog.oid END
+	LEFT JOIN pg_catalog.pg_attribute AS k ON k.attrelid OPERATOR(pg_catalog.=) s.oid AND k.attnum OPERATOR(pg_catalog.=) (c.columns OPERATOR(pg_catalog.#>>) '{0,field}')::pg_catalog.int2
+	CROSS JOIN LATERAL (
+		SELECT CASE WHEN pg_catalog.bool_and(p.live) THEN 'live' ELSE 'snapshot' END AS mode,
+			pg_catalog.array_agg((SELECT pg_catalog.string_agg(CASE WHEN step.step OPERATOR(pg_catalog.~) '^[A-Za-z0-9_]+$' THEN step.step ELSE '"' OPERATOR(pg_catalog.||) pg_catalog.replace(step.step, '"', '""') OPERATOR(pg_catalog.||) '"' END, '.' ORDER BY step.n)
+					FROM pg_catalog.unnest(p.path) WITH ORDINALITY AS step(step, n))
+				OPERATOR(pg_catalog.||) CASE WHEN p.name OPERATOR(pg_catalog.=) p.path[pg_catalog.cardinality(p.path)] THEN '' ELSE ' AS "' OPERATOR(pg_catalog.||) pg_catalog.replace(p.name, '"', '""') OPERATOR(pg_catalog.||) '"' END
+				OPERATOR(pg_catalog.||) CASE WHEN p.live AND NOT p.all_live THEN ':live' ELSE '' END ORDER BY p.n) AS fields
+		FROM (SELECT field.n, field.parts[1] OPERATOR(pg_catalog.=) 'live' AS live, pg_catalog.bool_and(field.parts[1] OPERATOR(pg_catalog.=) 'live') OVER () AS all_live,
+				field.parts[2] AS name, a.attname::pg_catalog.text OPERATOR(pg_catalog.||) field.parts[3:] AS path
+			FROM (SELECT argument.n, CASE WHEN argument.value OPERATOR(pg_catalog.~) '^\{(?:(?:"(?:[^"\\]|\\.)*"|[^{}",\\ \t\n\r\v\f]+)(?:,(?:"(?:[^"\\]|\\.)*"|[^{}",\\ \t\n\r\v\f]+))*)?\}$' THEN argument.value::pg_catalog.text[] END AS parts
+				FROM pg_catalog.unnest(t.arguments[4:]) WITH ORDINALITY AS argument(value, n)) AS field
+			LEFT JOIN pg_catalog.pg_attribute AS a ON a.attrelid OPERATOR(pg_catalog.=) s.oid
+				AND a.attnum OPERATOR(pg_catalog.=) (c.columns OPERATOR(pg_catalog.#>>) ARRAY[field.n::pg_catalog.text, 'field'])::pg_catalog.int2) AS p) AS f
+	WHERE t.tgfoid OPERATOR(pg_catalog.=) 'extended_reference_copy()'::pg_catalog.regprocedure
+),
+-- calls at the top of CHECK constraints; those of partitions and children are their parent's
+constraint_call AS MATERIALIZED (
+	SELECT c.oid AS objid, c.conrelid AS relid, c.conname, c.convalidated, p.oid AS function, e.arguments,
+		(e.arguments OPERATOR(pg_catalog.#>>) '{0,column}')::pg_catalog.int2 AS attnum
+	FROM pg_catalog.pg_proc AS p
+	JOIN pg_catalog.pg_depend AS d ON d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass AND d.refobjid OPERATOR(pg_catalog.=) p.oid AND d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_constraint'::pg_catalog.regclass
+	JOIN pg_catalog.pg_constraint AS c ON c.oid OPERATOR(pg_catalog.=) d.objid
+	CROSS JOIN LATERAL (SELECT pattern_expression(c.conbin) AS call OFFSET 0) AS f
+	CROSS JOIN LATERAL (SELECT f.call OPERATOR(pg_catalog.->) 'arguments' AS arguments WHERE (f.call OPERATOR(pg_catalog.->>) 'function') OPERATOR(pg_catalog.=) p.oid::pg_catalog.text) AS e
+	WHERE p.oid OPERATOR(pg_catalog.=) ANY (ARRAY['variant_check(jsonb,text,jsonb)'::pg_catalog.regprocedure, 'doc_validate(jsonb,jsonb)'::pg_catalog.regprocedure]::pg_catalog.oid[])
+	AND c.contype OPERATOR(pg_catalog.=) 'c' AND c.conrelid OPERATOR(pg_catalog.<>) 0 AND c.coninhcount OPERATOR(pg_catalog.=) 0
+),
+polymorphic AS (
+	SELECT c.objid, c.relid, c.attnum, c.convalidated AS validate, c.arguments OPERATOR(pg_catalog.#>>) '{1,value}' AS discriminator,
+		CASE WHEN pg_catalog.jsonb_typeof(c.arguments OPERATOR(pg_catalog.#>) '{2,value}') OPERATOR(pg_catalog.=) 'object' THEN c.arguments OPERATOR(pg_catalog.#>) '{2,value}' ELSE '{}'::pg_catalog.jsonb END AS variants
+	FROM constraint_call AS c
+	WHERE c.function OPERATOR(pg_catalog.=) 'variant_check(jsonb,text,jsonb)'::pg_catalog.regprocedure AND c.attnum IS NOT NULL AND (c.arguments OPERATOR(pg_catalog.#>>) '{1,value}') IS NOT NULL
+),
+-- views of variants: WHERE pattern_target(table) AND (doc ->> discriminator) = variant
+variant_view AS MATERIALIZED (
+	SELECT DISTINCT ON (relid, attnum, discriminator, variant) r.ev_class AS view, (q.query OPERATOR(pg_catalog.->>) 'relation')::pg_catalog.oid AS relid,
+		(e.call OPERATOR(pg_catalog.#>>) '{arguments,0,arguments,0,column}')::pg_catalog.int2 AS attnum,
+		e.call OPERATOR(pg_catalog.#>>) '{arguments,0,arguments,1,value}' AS discriminator, e.call OPERATOR(pg_catalog.#>>) '{arguments,1,value}' AS variant
+	FROM pg_catalog.pg_depend AS d
+	JOIN pg_catalog.pg_rewrite AS r ON r.oid OPERATOR(pg_catalog.=) d.objid AND r.ev_type OPERATOR(pg_catalog.=) '1'
+	CROSS JOIN LATERAL (SELECT pattern_expression(r.ev_action) OPERATOR(pg_catalog.->) 0 AS query) AS q
+	CROSS JOIN LATERAL (SELECT q.query OPERATOR(pg_catalog.#>) '{where,and,1}' AS call) AS e
+	WHERE d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_rewrite'::pg_catalog.regclass AND d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass
+	AND d.refobjid OPERATOR(pg_catalog.=) 'pattern_target(regclass[])'::pg_catalog.regprocedure
+	AND (q.query OPERATOR(pg_catalog.#>>) '{where,and,0,function}') OPERATOR(pg_catalog.=) 'pattern_target(regclass[])'::pg_catalog.regprocedure::pg_catalog.oid::pg_catalog.text
+	AND (e.call OPERATOR(pg_catalog.->>) 'function') OPERATOR(pg_catalog.=) 'pg_catalog.texteq(text,text)'::pg_catalog.regprocedure::pg_catalog.oid::pg_catalog.text
+	AND (e.call OPERATOR(pg_catalog.#>>) '{arguments,0,function}') OPERATOR(pg_catalog.=) 'pg_catalog.jsonb_object_field_text(jsonb,text)'::pg_catalog.regprocedure::pg_catalog.oid::pg_catalog.text
+	ORDER BY relid, attnum, discriminator, variant, view
+),
+-- indexes on the text of a polymorphic column's discriminator
+discriminator AS (
+	SELECT i.indexrelid AS objid, i.indrelid AS relid, p.attnum, p.discriminator, c.relname AS index_name,
+		i.indnatts OPERATOR(pg_catalog.=) 1 OR (i.indoption[1] OPERATOR(pg_catalog.&) 1) OPERATOR(pg_catalog.=) 1 AS descending,
+		CASE (e.keys OPERATOR(pg_catalog.#>>) '{1,function}')
+			WHEN 'pg_catalog.jsonb_object_field_text(jsonb,text)'::pg_catalog.regprocedure::pg_catalog.oid::pg_catalog.text THEN ARRAY[e.keys OPERATOR(pg_catalog.#>>) '{1,arguments,1,value}']
+			WHEN 'pg_catalog.jsonb_extract_path_text(jsonb,text[])'::pg_catalog.regprocedure::pg_catalog.oid::pg_catalog.text THEN
+				CASE WHEN pg_catalog.jsonb_typeof(e.keys OPERATOR(pg_catalog.#>) '{1,arguments,1,value}') OPERATOR(pg_catalog.=) 'array' THEN ARRAY(SELECT pg_catalog.jsonb_array_elements_text(e.keys OPERATOR(pg_catalog.#>) '{1,arguments,1,value}')) END
+			ELSE CASE WHEN i.indnatts OPERATOR(pg_catalog.=) 1 THEN '{}'::pg_catalog.text[] END END AS steps
+	FROM polymorphic AS p
+	JOIN pg_catalog.pg_index AS i ON i.indrelid OPERATOR(pg_catalog.=) p.relid AND i.indisvalid AND NOT i.indisunique AND i.indpred IS NULL
+	JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=) i.indexrelid AND NOT c.relispartition
+	JOIN pg_catalog.pg_am AS am ON am.oid OPERATOR(pg_catalog.=) c.relam AND am.amname OPERATOR(pg_catalog.=) 'btree'
+	CROSS JOIN LATERAL (SELECT pattern_expression(i.indexprs) AS keys) AS e
+	WHERE i.indnatts OPERATOR(pg_catalog.=) pg_catalog.jsonb_array_length(e.keys) AND i.indnatts OPERATOR(pg_catalog.<=) 2
+	AND (e.keys OPERATOR(pg_catalog.#>>) '{0,function}') OPERATOR(pg_catalog.=) 'pg_catalog.jsonb_object_field_text(jsonb,text)'::pg_catalog.regprocedure::pg_catalog.oid::pg_catalog.text
+	AND (e.keys OPERATOR(pg_catalog.#>>) '{0,arguments,0,column}') OPERATOR(pg_catalog.=) p.attnum::pg_catalog.text AND (e.keys OPERATOR(pg_catalog.#>>) '{0,arguments,1,value}') OPERATOR(pg_catalog.=) p.discriminator
+	AND (i.indnatts OPERATOR(pg_catalog.=) 1 OR (e.keys OPERATOR(pg_catalog.#>>) '{1,arguments,0,column}') OPERATOR(pg_catalog.=) p.attnum::pg_catalog.text)
+),
+version AS (
+	SELECT t.oid AS objid, t.tgrelid AS relid, t.tgattr[0] AS attnum, e.arguments OPERATOR(pg_catalog.#>>) '{1,value}' AS version_field,
+		e.arguments OPERATOR(pg_catalog.#>) '{2,value}' AS current_version,
+		(SELECT o.identity FROM pg_catalog.pg_identify_object('pg_catalog.pg_proc'::pg_catalog.regclass, (e.arguments OPERATOR(pg_catalog.#>>) '{3,value}')::pg_catalog.oid, 0) AS o) AS upgrade
+	FROM trigger AS t
+	CROSS JOIN LATERAL (SELECT CASE WHEN (t.condition OPERATOR(pg_catalog.->>) 'function') OPERATOR(pg_catalog.=) 'version_differs(jsonb,text,integer,regprocedure)'::pg_catalog.regprocedure::pg_catalog.oid::pg_catalog.text
+		THEN t.condition OPERATOR(pg_catalog.->) 'arguments' END AS arguments) AS e
+	WHERE t.tgfoid OPERATOR(pg_catalog.=) 'upgrade_document()'::pg_catalog.regprocedure
+),
+-- an outlier has two triggers, and three on a partitioned table, whose WHEN clauses end with the same call
+outlier AS (
+	SELECT DISTINCT ON (relid, attnum, steps) t.oid AS objid, t.tgrelid AS relid, (e.arguments OPERATOR(pg_catalog.#>>) '{1,column}')::pg_catalog.int2 AS attnum,
+		CASE WHEN pg_catalog.jsonb_typeof(e.arguments OPERATOR(pg_catalog.#>) '{2,value}') OPERATOR(pg_catalog.=) 'array' THEN ARRAY(SELECT pg_catalog.jsonb_array_elements_text(e.arguments OPERATOR(pg_catalog.#>) '{2,value}')) END AS steps,
+		e.arguments OPERATOR(pg_catalog.#>) '{3,value}' AS max_size, e.arguments OPERATOR(pg_catalog.#>>) '{4,value}' AS flag, (e.arguments OPERATOR(pg_catalog.#>>) '{5,value}')::pg_catalog.oid AS overflow
+	FROM trigger AS t
+	CROSS JOIN LATERAL (SELECT coalesce(t.condition OPERATOR(pg_catalog.#>) '{and,-1}', t.condition) AS call) AS c
+	CROSS JOIN LATERAL (SELECT c.call OPERATOR(pg_catalog.->) 'arguments' AS arguments
+		WHERE (c.call OPERATOR(pg_catalog.->>) 'function') OPERATOR(pg_catalog.=) 'outlier_exceeds(jsonb,jsonb,text[],integer,text,regclass)'::pg_catalog.regprocedure::pg_catalog.oid::pg_catalog.text) AS e
+	WHERE t.tgfoid OPERATOR(pg_catalog.=) 'outlier_overflow()'::pg_catalog.regprocedure
+	ORDER BY relid, attnum, steps, t.tgtype, objid
+),
+entry(classid, objid, relid, attnum, pattern, steps, options, definition, step) AS (
+	SELECT 'pg_catalog.pg_class'::pg_catalog.regclass::pg_catalog.oid, a.objid, a.relid, a.attnum, 'attribute', a.steps,
+		pg_catalog.jsonb_build_object('key_name', a.key_name, 'value_name', a.value_name, 'index_name', a.index_name),
+		CASE WHEN a.is_plain THEN pg_catalog.format('SELECT %s.create_attribute_index(relation => %L, column_name => %L, path => %L, key_name => %L, value_name => %L, index_name => %L)',
+			x.schema, r.name, c.attname, a.steps, a.key_name, a.value_name, a.index_name)
+		ELSE pg_catalog.pg_get_indexdef(a.objid) END, 1
+	FROM attribute AS a CROSS JOIN extension AS x JOIN relation AS r ON r.oid OPERATOR(pg_catalog.=) a.relid
+	LEFT JOIN pg_catalog.pg_attribute AS c ON c.attrelid OPERATOR(pg_catalog.=) a.relid AND c.attnum OPERATOR(pg_catalog.=) a.attnum
+	UNION ALL
+	SELECT 'pg_catalog.pg_class'::pg_catalog.regclass, b.relid, b.relid, NULL, 'bucket', NULL,
+		pg_catalog.jsonb_build_object('meta_field', b.arguments[1], 'time_field', b.arguments[2], 'width', b.arguments[3],
+			'capacity', CASE WHEN b.arguments[4] OPERATOR(pg_catalog.~) '^[0-9]+$' THEN pg_catalog.to_jsonb(b.arguments[4]::pg_catalog.numeric) ELSE pg_catalog.to_jsonb(b.arguments[4]) END,
+			'time_zone', b.arguments[5], 'on_duplicate', b.arguments[6], 'partitioned', b.partitioned),
+		CASE WHEN pg_catalog.cardinality(b.arguments) OPERATOR(pg_catalog.=) 6 THEN pg_catalog.format('SELECT %s.create_bucket_table(name => %L, meta_field => %L, time_field => %L, width => %L, capacity => %s, time_zone => %L, on_duplicate => %L, partitioned => %s)',
+			x.schema, r.name, b.arguments[1], b.arguments[2], b.arguments[3],
+			CASE WHEN b.arguments[4] OPERATOR(pg_catalog.~) '^[0-9]+$' THEN b.arguments[4] ELSE pg_catalog.quote_literal(b.arguments[4]) END,
+			b.arguments[5], b.arguments[6], b.partitioned::pg_catalog.text) END, 1
+	FROM bucket AS b CROSS JOIN extension AS x JOIN relation AS r ON r.oid OPERATOR(pg_catalog.=) b.relid
+	UNION ALL
+	SELECT 'pg_catalog.pg_class'::pg_catalog.regclass, s.view, c.relid, c.attnum, 'subset', s.steps,
+		pg_catalog.jsonb_build_object('child', s.child, 'key', s.key, 'fields', s.fields, 'order_by', s.order_by, 'max_size', s.max_size::pg_catalog.int4,
+			'parent_key', c.parent_key, 'mode', c.mode),
+		CASE WHEN pg_catalog.num_nulls(a.attname, s.steps, s.order_by, s.max_size, c.parent_key, c.mode) OPERATOR(pg_catalog.=) 0 THEN
+			pg_catalog.format('SELECT %s.create_subset(parent => %L, column_name => %L, path => %L, child => %L, key => %L, fields => %L, order_by => %L, max_size => %s, parent_key => %L, mode => %L)',
+				x.schema, r.name, a.attname, s.steps, s.child, s.key, s.fields, s.order_by, s.max_size, c.parent_key, c.mode) END, 1
+	FROM subset AS s JOIN computed AS c ON c.objid OPERATOR(pg_catalog.=) s.objid CROSS JOIN extension AS x JOIN relation AS r ON r.oid OPERATOR(pg_catalog.=) c.relid
+	LEFT JOIN pg_catalog.pg_attribute AS a ON a.attrelid OPERATOR(pg_catalog.=) c.relid AND a.attnum OPERATOR(pg_catalog.=) c.attnum
+	UNION ALL
+	SELECT 'pg_catalog.pg_class'::pg_catalog.regclass, c.view, c.relid, c.attnum, 'computed', c.steps,
+		pg_catalog.jsonb_build_object('source', c.source, 'key', c.key, 'parent_key', c.parent_key, 'mode', c.mode),
+		CASE WHEN pg_catalog.num_nulls(a.attname, c.key, c.steps, c.parent_key, c.mode) OPERATOR(pg_catalog.=) 0 THEN
+			pg_catalog.format('SELECT %s.create_computed(relation => %L, column_name => %L, source => %L, key => %L, path => %L, parent_key => %L, mode => %L)',
+				x.schema, r.name, a.attname, c.source, c.key, c.steps, c.parent_key, c.mode) END, 1
+	FROM computed AS c CROSS JOIN extension AS x JOIN relation AS r ON r.oid OPERATOR(pg_catalog.=) c.relid
+	LEFT JOIN pg_catalog.pg_attribute AS a ON a.attrelid OPERATOR(pg_catalog.=) c.relid AND a.attnum OPERATOR(pg_catalog.=) c.attnum
+	WHERE NOT EXISTS (SELECT FROM subset AS s WHERE s.objid OPERATOR(pg_catalog.=) c.objid)
+	UNION ALL
+	SELECT 'pg_catalog.pg_trigger'::pg_catalog.regclass, t.oid, t.tgrelid, a.attnum, 'computed', '{}',
+		pg_catalog.jsonb_build_object('column_name', t.arguments[1], 'pipeline', t.arguments[2]), pg_catalog.pg_get_triggerdef(t.oid), 1
+	FROM trigger AS t
+	LEFT JOIN pg_catalog.pg_attribute AS a ON a.attrelid OPERATOR(pg_catalog.=) t.tgrelid AND a.attname::pg_catalog.text OPERATOR(pg_catalog.=) t.arguments[1]
+	WHERE t.tgfoid OPERATOR(pg_catalog.=) 'compute_document()'::pg_catalog.regprocedure
+	UNION ALL
+	SELECT 'pg_catalog.pg_trigger'::pg_catalog.regclass, f.objid, f.relid, f.attnum, 'extended reference', CASE WHEN f.arguments[1] OPERATOR(pg_catalog.~) '^\{(?:(?:"(?:[^"\\]|\\.)*"|[^{}",\\ \t\n\r\v\f]+)(?:,(?:"(?:[^"\\]|\\.)*"|[^{}",\\ \t\n\r\v\f]+))*)?\}$' THEN f.arguments[1]::pg_catalog.text[] END,
+		pg_catalog.jsonb_build_object('source', f.source, 'key', CASE WHEN f.arguments[2] OPERATOR(pg_catalog.~) '^\{(?:(?:"(?:[^"\\]|\\.)*"|[^{}",\\ \t\n\r\v\f]+)(?:,(?:"(?:[^"\\]|\\.)*"|[^{}",\\ \t\n\r\v\f]+))*)?\}$' THEN f.arguments[2]::pg_catalog.text[] END, 'fields', f.fields,
+			'mode', f.mode, 'source_key', f.source_key, 'on_delete', f.arguments[3]),
+		CASE WHEN pg_catalog.num_nulls(a.attname, f.source, f.fields, f.source_key, f.arguments[3], pg_catalog.array_position(f.fields, NULL)) OPERATOR(pg_catalog.=) 1 THEN
+			pg_catalog.format('SELECT %s.create_extended_reference(relation => %L, column_name => %L, path => %L, source => %L, key => %L, fields => %L, mode => %L, source_key => %L, on_delete => %L)',
+				x.schema, r.name, a.attname, f.arguments[1], f.source, f.arguments[2], f.fields, f.mode, f.source_key, f.arguments[3]) END, 1
+	FROM reference AS f CROSS JOIN extension AS x JOIN relation AS r ON r.oid OPERATOR(pg_catalog.=) f.relid
+	LEFT JOIN pg_catalog.pg_attribute AS a ON a.attrelid OPERATOR(pg_catalog.=) f.relid AND a.attnum OPERATOR(pg_catalog.=) f.attnum
+	UNION ALL
+	SELECT 'pg_catalog.pg_constraint'::pg_catalog.regclass, p.objid, p.relid, p.attnum, 'polymorphic', ARRAY[p.discriminator],
+		pg_catalog.jsonb_build_object('discriminator', p.discriminator, 'validate', p.validate),
+		pg_catalog.format('SELECT %s.create_polymorphic(relation => %L, column_name => %L, discriminator => %L, validate => %s)',
+			x.schema, r.name, a.attname, p.discriminator, p.validate::pg_catalog.text), 1
+	FROM polymorphic AS p CROSS JOIN extension AS x JOIN relation AS r ON r.oid OPERATOR(pg_catalog.=) p.relid
+	JOIN pg_catalog.pg_attribute AS a ON a.attrelid OPERATOR(pg_catalog.=) p.relid AND a.attnum OPERATOR(pg_catalog.=) p.attnum
+	UNION ALL
+	SELECT CASE WHEN v.view IS NULL THEN 'pg_catalog.pg_constraint'::pg_catalog.regclass ELSE 'pg_catalog.pg_class'::pg_catalog.regclass END, coalesce(v.view, p.objid), p.relid, p.attnum, 'polymorphic', ARRAY[p.discriminator],
+		pg_catalog.jsonb_build_object('variant', variant.key, 'schema', variant.value, 'view_name', w.relname, 'validate', p.validate),
+		pg_catalog.format('SELECT %s.add_variant(relation => %L, column_name => %L, variant => %L, schema => %L, view_name => %L, validate => %s)',
+			x.schema, r.name, a.attname, variant.key, variant.value, w.relname, p.validate::pg_catalog.text), 2
+	FROM polymorphic AS p CROSS JOIN extension AS x JOIN relation AS r ON r.oid OPERATOR(pg_catalog.=) p.relid
+	JOIN pg_catalog.pg_attribute AS a ON a.attrelid OPERATOR(pg_catalog.=) p.relid AND a.attnum OPERATOR(pg_catalog.=) p.attnum
+	CROSS JOIN LATERAL pg_catalog.jsonb_each(p.variants) AS variant
+	LEFT JOIN variant_view AS v ON v.relid OPERATOR(pg_catalog.=) p.relid AND v.attnum OPERATOR(pg_catalog.=) p.attnum AND v.discriminator OPERATOR(pg_catalog.=) p.discriminator AND v.variant OPERATOR(pg_catalog.=) variant.key
+	LEFT JOIN relation AS w ON w.oid OPERATOR(pg_catalog.=) v.view
+	UNION ALL
+	SELECT 'pg_catalog.pg_class'::pg_catalog.regclass, d.objid, d.relid, d.attnum, 'polymorphic', d.steps,
+		pg_catalog.jsonb_build_object('discriminator', d.discriminator, 'descending', d.descending, 'index_name', d.index_name),
+		pg_catalog.format('SELECT %s.create_discriminator_index(relation => %L, column_name => %L, discriminator => %L, path => %L, descending => %s, index_name => %L)',
+			x.schema, r.name, a.attname, d.discriminator, d.steps, d.descending::pg_catalog.text, d.index_name), 3
+	FROM discriminator AS d CROSS JOIN extension AS x JOIN relation AS r ON r.oid OPERATOR(pg_catalog.=) d.relid
+	JOIN pg_catalog.pg_attribute AS a ON a.attrelid OPERATOR(pg_catalog.=) d.relid AND a.attnum OPERATOR(pg_catalog.=) d.attnum
+	WHERE d.steps IS NOT NULL
+	UNION ALL
+	SELECT 'pg_catalog.pg_constraint'::pg_catalog.regclass, c.objid, c.relid, c.attnum, 'schema validation', NULL,
+		pg_catalog.jsonb_build_object('schema', c.arguments OPERATOR(pg_catalog.#>) '{1,value}'),
+		CASE WHEN pg_catalog.num_nulls(a.attname, c.arguments OPERATOR(pg_catalog.#>) '{1,value}') OPERATOR(pg_catalog.=) 0 THEN
+			pg_catalog.format('ALTER TABLE %s ADD CONSTRAINT %I CHECK (%s.doc_validate(%I, %L))%s', r.name, c.conname, x.schema, a.attname, c.arguments OPERATOR(pg_catalog.#>) '{1,value}',
+				CASE WHEN c.convalidated THEN '' ELSE ' NOT VALID' END)
+		ELSE pg_catalog.format('ALTER TABLE %s ADD CONSTRAINT %I %s', r.name, c.conname, pg_catalog.pg_get_constraintdef(c.objid)) END, 1
+	FROM constraint_call AS c CROSS JOIN extension AS x JOIN relation AS r ON r.oid OPERATOR(pg_catalog.=) c.relid
+	LEFT JOIN pg_catalog.pg_attribute AS a ON a.attrelid OPERATOR(pg_catalog.=) c.relid AND a.attnum OPERATOR(pg_catalog.=) c.attnum
+	WHERE c.function OPERATOR(pg_catalog.=) 'doc_validate(jsonb,jsonb)'::pg_catalog.regprocedure
+	UNION ALL
+	SELECT 'pg_catalog.pg_trigger'::pg_catalog.regclass, v.objid, v.relid, v.attnum, 'schema versioning', ARRAY[v.version_field],
+		pg_catalog.jsonb_build_object('current_version', v.current_version, 'upgrade', v.upgrade, 'version_field', v.version_field),
+		CASE WHEN pg_catalog.num_nulls(a.attname, v.current_version, v.upgrade, v.version_field) OPERATOR(pg_catalog.=) 0 THEN
+			pg_catalog.format('SELECT %s.create_versioning(relation => %L, column_name => %L, current_version => %s, upgrade => %L, version_field => %L)',
+				x.schema, r.name, a.attname, v.current_version, v.upgrade, v.version_field) END, 1
+	FROM version AS v CROSS JOIN extension AS x JOIN relation AS r ON r.oid OPERATOR(pg_catalog.=) v.relid
+	LEFT JOIN pg_catalog.pg_attribute AS a ON a.attrelid OPERATOR(pg_catalog.=) v.relid AND a.attnum OPERATOR(pg_catalog.=) v.attnum
+	UNION ALL
+	SELECT 'pg_catalog.pg_class'::pg_catalog.regclass, o.overflow, o.relid, o.attnum, 'outlier', o.steps,
+		pg_catalog.jsonb_build_object('max_size', o.max_size, 'overflow', w.relname, 'flag', o.flag),
+		CASE WHEN pg_catalog.num_nulls(a.attname, o.steps, w.relname, o.flag) OPERATOR(pg_catalog.=) 0 AND pg_catalog.jsonb_typeof(o.max_size) OPERATOR(pg_catalog.=) 'number' THEN
+			pg_catalog.format('SELECT %s.create_outlier(relation => %L, column_name => %L, path => %L, max_size => %s, overflow => %L, flag => %L)',
+				x.schema, r.name, a.attname, o.steps, o.max_size, w.relname, o.flag) END, 1
+	FROM outlier AS o CROSS JOIN extension AS x JOIN relation AS r ON r.oid OPERATOR(pg_catalog.=) o.relid
+	LEFT JOIN relation AS w ON w.oid OPERATOR(pg_catalog.=) o.overflow
+	LEFT JOIN pg_catalog.pg_attribute AS a ON a.attrelid OPERATOR(pg_catalog.=) o.relid AND a.attnum OPERATOR(pg_catalog.=) o.attnum
+)
+SELECT e.relid::pg_catalog.regclass AS relation, a.attname AS column_name, e.pattern, p.path, e.options,
+	o.type OPERATOR(pg_catalog.||) ' ' OPERATOR(pg_catalog.||) o.identity AS object, e.definition
+FROM entry AS e
+JOIN relation AS r ON r.oid OPERATOR(pg_catalog.=) e.relid
+LEFT JOIN pg_catalog.pg_attribute AS a ON a.attrelid OPERATOR(pg_catalog.=) e.relid AND a.attnum OPERATOR(pg_catalog.=) e.attnum AND NOT a.attisdropped
+CROSS JOIN LATERAL (
+	SELECT pg_catalog.string_agg(CASE WHEN s.step OPERATOR(pg_catalog.~) '^[^."]+$' THEN s.step ELSE '"' OPERATOR(pg_catalog.||) pg_catalog.replace(s.step, '"', '""') OPERATOR(pg_catalog.||) '"' END, '.' ORDER BY s.n) AS path
+	FROM pg_catalog.unnest(e.steps) WITH ORDINALITY AS s(step, n)) AS p
+LEFT JOIN LATERAL pg_catalog.pg_identify_object(e.classid, e.objid, 0) AS o ON true
+ORDER BY r.name COLLATE pg_catalog."C", e.attnum, e.pattern COLLATE pg_catalog."C", e.step, o.identity COLLATE pg_catalog."C", (e.options OPERATOR(pg_catalog.->>) 'variant') COLLATE pg_catalog."C";
+COMMENT ON VIEW pattern_list IS
+'the patterns that are configured in the database, a row each, as the catalogs show them; definition is the call that makes the same again where it is missing';
+GRANT SELECT ON pattern_list TO PUBLIC;

@@ -117,6 +117,8 @@ FROM pg_proc p
 JOIN pg_depend d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
 JOIN pg_extension e ON d.refclassid = 'pg_extension'::regclass AND d.refobjid = e.oid AND e.extname = 'pattern'
 WHERE p.prorettype <> 'trigger'::regtype AND p.proname NOT IN ('pattern_target', 'load_bson_rows') AND 'internal'::regtype <> ALL (p.proargtypes::oid[])
+	-- nobody can write an expression as the catalogs have it; see sql/list.sql
+	AND 'pg_node_tree'::regtype <> ALL (p.proargtypes::oid[])
 	-- what is called in WHEN clauses alone; see sql/computed_ddl.sql
 	AND '"any"'::regtype <> ALL (p.proargtypes::oid[]);
 
