@@ -926,8 +926,8 @@ bucket AS (
 	FROM trigger AS t
 	WHERE t.tgfoid OPERATOR(pg_catalog.=) 'bucket_table_write()'::pg_catalog.regprocedure
 ),
--- views that are kept in documents: the trigger on the parent, the view, and the trigger of TRUNCATE on the view's table
-computed AS (
+-- views that are kept in documents: the trigger on the parent, the view, and a trigger of TRUNCATE, that of the view's table if there is one
+computed_part AS (
 	SELECT t.oid AS objid, t.tgrelid AS relid, t.tgattr[0] AS attnum, a.attname AS parent_key, s.oid AS view, s.name AS source, q.query,
 		(SELECT (pg_catalog.array_agg(c.value OPERATOR(pg_catalog.->>) 'name'))[1] FROM pg_catalog.jsonb_array_elements(q.query OPERATOR(pg_catalog.->) 'columns') AS c
 			WHERE (c.value OPERATOR(pg_catalog.->>) 'grouped') OPERATOR(pg_catalog.=) 'true') AS key,
@@ -939,14 +939,22 @@ computed AS (
 	LEFT JOIN LATERAL (SELECT pattern_expression(r.ev_action) OPERATOR(pg_catalog.->) 0 AS query
 		FROM pg_catalog.pg_rewrite AS r WHERE r.ev_class OPERATOR(pg_catalog.=) s.oid AND r.ev_type OPERATOR(pg_catalog.=) '1') AS q ON true
 	LEFT JOIN LATERAL (SELECT f.arguments FROM trigger AS f
-		WHERE f.tgfoid OPERATOR(pg_catalog.=) 'computed_flush()'::pg_catalog.regprocedure AND f.tgrelid OPERATOR(pg_catalog.=) (q.query OPERATOR(pg_catalog.->>) 'relation')::pg_catalog.oid
+		WHERE f.tgfoid OPERATOR(pg_catalog.=) 'computed_flush()'::pg_catalog.regprocedure
 		AND (f.condition OPERATOR(pg_catalog.#>>) '{arguments,0,0,value}') OPERATOR(pg_catalog.=) s.oid::pg_catalog.text AND (f.condition OPERATOR(pg_catalog.#>>) '{arguments,0,1,value}') OPERATOR(pg_catalog.=) t.tgrelid::pg_catalog.text
-		AND pg_catalog.cardinality(f.arguments) OPERATOR(pg_catalog.>=) 2 LIMIT 1) AS f ON true
+		AND pg_catalog.cardinality(f.arguments) OPERATOR(pg_catalog.>=) 2
+		ORDER BY f.tgrelid OPERATOR(pg_catalog.=) (q.query OPERATOR(pg_catalog.->>) 'relation')::pg_catalog.oid DESC NULLS LAST, f.oid LIMIT 1) AS f ON true
 	WHERE t.tgfoid OPERATOR(pg_catalog.=) 'computed_parent()'::pg_catalog.regprocedure
 ),
--- those among them that are as create_subset writes them
+computed AS MATERIALIZED (
+	SELECT c.*, CASE WHEN pg_catalog.num_nulls(a.attname, c.key, c.steps, c.parent_key, c.mode) OPERATOR(pg_catalog.=) 0 THEN
+		pg_catalog.format('SELECT %s.create_computed(relation => %L, column_name => %L, source => %L, key => %L, path => %L, parent_key => %L, mode => %L)',
+			x.schema, r.name, a.attname, c.source, c.key, c.steps, c.parent_key, c.mode) END AS definition
+	FROM computed_part AS c CROSS JOIN extension AS x JOIN relation AS r ON r.oid OPERATOR(pg_catalog.=) c.relid
+	LEFT JOIN pg_catalog.pg_attribute AS a ON a.attrelid OPERATOR(pg_catalog.=) c.relid AND a.attnum OPERATOR(pg_catalog.=) c.attnum
+),
+-- those among them that are as create_subset writes them; it names the fields by the columns, which may have been renamed since
 subset AS (
-	SELECT c.objid, c.view, child.name AS child, k.attname AS key, f.fields, c.steps OPERATOR(pg_catalog.||) (c.query OPERATOR(pg_catalog.#>>) '{columns,1,name}') AS steps,
+	SELECT c.objid, c.view, child.name AS child, k.attname AS key, f.fields, f.are_columns, c.steps OPERATOR(pg_catalog.||) (c.query OPERATOR(pg_catalog.#>>) '{columns,1,name}') AS steps,
 		(e.call OPERATOR(pg_catalog.#>>) '{arguments,1,value}') AS max_size,
 		-- what the order goes on with by itself
 		pg_catalog.substring(e.call OPERATOR(pg_catalog.#>>) '{arguments,2,value}', '^(.+?)' OPERATOR(pg_catalog.||) f.rest OPERATOR(pg_catalog.||) '$') AS order_by
@@ -962,7 +970,7 @@ subset AS (
 			FROM pg_catalog.generate_series(0, pg_catalog.jsonb_array_length(e.call OPERATOR(pg_catalog.#>) '{arguments,0,arguments}') OPERATOR(pg_catalog./) 2 OPERATOR(pg_catalog.-) 1) AS n(n)) AS p
 		LEFT JOIN pg_catalog.pg_attribute AS a ON a.attrelid OPERATOR(pg_catalog.=) child.oid AND a.attnum OPERATOR(pg_catalog.=) p.attnum) AS f
 	WHERE pg_catalog.jsonb_array_length(c.query OPERATOR(pg_catalog.->) 'columns') OPERATOR(pg_catalog.=) 2 AND pg_catalog.jsonb_typeof(c.query OPERATOR(pg_catalog.->) 'where') OPERATOR(pg_catalog.=) 'null'
-	AND (c.query OPERATOR(pg_catalog.#>>) '{columns,0,grouped}') OPERATOR(pg_catalog.=) 'true' AND f.are_columns
+	AND (c.query OPERATOR(pg_catalog.#>>) '{columns,0,grouped}') OPERATOR(pg_catalog.=) 'true' AND f.are_columns IS NOT NULL
 	AND (e.call OPERATOR(pg_catalog.->>) 'function') OPERATOR(pg_catalog.=) 'subset_agg(jsonb,integer,text)'::pg_catalog.regprocedure::pg_catalog.oid::pg_catalog.text
 	AND (e.call OPERATOR(pg_catalog.#>>) '{arguments,0,function}') OPERATOR(pg_catalog.=) 'pg_catalog.jsonb_build_object("any")'::pg_catalog.regprocedure::pg_catalog.oid::pg_catalog.text
 ),
@@ -1023,24 +1031,31 @@ variant_view AS MATERIALIZED (
 	AND (e.call OPERATOR(pg_catalog.#>>) '{arguments,0,function}') OPERATOR(pg_catalog.=) 'pg_catalog.jsonb_object_field_text(jsonb,text)'::pg_catalog.regprocedure::pg_catalog.oid::pg_catalog.text
 	ORDER BY relid, attnum, discriminator, variant, view
 ),
--- indexes on the text of a polymorphic column's discriminator
+-- indexes on the text of a discriminator: one that create_discriminator_index has commented, or that of a polymorphic column
+commented AS (
+	SELECT d.objoid AS objid, i.indrelid AS relid
+	FROM pg_catalog.pg_description AS d JOIN pg_catalog.pg_index AS i ON i.indexrelid OPERATOR(pg_catalog.=) d.objoid
+	WHERE d.classoid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objsubid OPERATOR(pg_catalog.=) 0 AND d.description OPERATOR(pg_catalog.=) 'made by create_discriminator_index'
+),
 discriminator AS (
-	SELECT i.indexrelid AS objid, i.indrelid AS relid, p.attnum, p.discriminator, c.relname AS index_name,
+	SELECT i.indexrelid AS objid, i.indrelid AS relid, f.attnum, f.discriminator, c.relname AS index_name,
 		i.indnatts OPERATOR(pg_catalog.=) 1 OR (i.indoption[1] OPERATOR(pg_catalog.&) 1) OPERATOR(pg_catalog.=) 1 AS descending,
 		CASE (e.keys OPERATOR(pg_catalog.#>>) '{1,function}')
 			WHEN 'pg_catalog.jsonb_object_field_text(jsonb,text)'::pg_catalog.regprocedure::pg_catalog.oid::pg_catalog.text THEN ARRAY[e.keys OPERATOR(pg_catalog.#>>) '{1,arguments,1,value}']
 			WHEN 'pg_catalog.jsonb_extract_path_text(jsonb,text[])'::pg_catalog.regprocedure::pg_catalog.oid::pg_catalog.text THEN
 				CASE WHEN pg_catalog.jsonb_typeof(e.keys OPERATOR(pg_catalog.#>) '{1,arguments,1,value}') OPERATOR(pg_catalog.=) 'array' THEN ARRAY(SELECT pg_catalog.jsonb_array_elements_text(e.keys OPERATOR(pg_catalog.#>) '{1,arguments,1,value}')) END
 			ELSE CASE WHEN i.indnatts OPERATOR(pg_catalog.=) 1 THEN '{}'::pg_catalog.text[] END END AS steps
-	FROM polymorphic AS p
-	JOIN pg_catalog.pg_index AS i ON i.indrelid OPERATOR(pg_catalog.=) p.relid AND i.indisvalid AND NOT i.indisunique AND i.indpred IS NULL
+	FROM (SELECT p.relid FROM polymorphic AS p UNION SELECT m.relid FROM commented AS m) AS t
+	JOIN pg_catalog.pg_index AS i ON i.indrelid OPERATOR(pg_catalog.=) t.relid AND i.indisvalid AND NOT i.indisunique AND i.indpred IS NULL
 	JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=) i.indexrelid AND NOT c.relispartition
 	JOIN pg_catalog.pg_am AS am ON am.oid OPERATOR(pg_catalog.=) c.relam AND am.amname OPERATOR(pg_catalog.=) 'btree'
 	CROSS JOIN LATERAL (SELECT pattern_expression(i.indexprs) AS keys) AS e
-	WHERE i.indnatts OPERATOR(pg_catalog.=) pg_catalog.jsonb_array_length(e.keys) AND i.indnatts OPERATOR(pg_catalog.<=) 2
+	CROSS JOIN LATERAL (SELECT (e.keys OPERATOR(pg_catalog.#>>) '{0,arguments,0,column}')::pg_catalog.int2 AS attnum, e.keys OPERATOR(pg_catalog.#>>) '{0,arguments,1,value}' AS discriminator) AS f
+	WHERE i.indnatts OPERATOR(pg_catalog.=) pg_catalog.jsonb_array_length(e.keys) AND i.indnatts OPERATOR(pg_catalog.<=) 2 AND f.discriminator IS NOT NULL
 	AND (e.keys OPERATOR(pg_catalog.#>>) '{0,function}') OPERATOR(pg_catalog.=) 'pg_catalog.jsonb_object_field_text(jsonb,text)'::pg_catalog.regprocedure::pg_catalog.oid::pg_catalog.text
-	AND (e.keys OPERATOR(pg_catalog.#>>) '{0,arguments,0,column}') OPERATOR(pg_catalog.=) p.attnum::pg_catalog.text AND (e.keys OPERATOR(pg_catalog.#>>) '{0,arguments,1,value}') OPERATOR(pg_catalog.=) p.discriminator
-	AND (i.indnatts OPERATOR(pg_catalog.=) 1 OR (e.keys OPERATOR(pg_catalog.#>>) '{1,arguments,0,column}') OPERATOR(pg_catalog.=) p.attnum::pg_catalog.text)
+	AND (i.indnatts OPERATOR(pg_catalog.=) 1 OR (e.keys OPERATOR(pg_catalog.#>>) '{1,arguments,0,column}') OPERATOR(pg_catalog.=) f.attnum::pg_catalog.text)
+	AND (EXISTS (SELECT FROM commented AS m WHERE m.objid OPERATOR(pg_catalog.=) i.indexrelid)
+		OR EXISTS (SELECT FROM polymorphic AS p WHERE p.relid OPERATOR(pg_catalog.=) i.indrelid AND p.attnum OPERATOR(pg_catalog.=) f.attnum AND p.discriminator OPERATOR(pg_catalog.=) f.discriminator))
 ),
 version AS (
 	SELECT t.oid AS objid, t.tgrelid AS relid, t.tgattr[0] AS attnum, e.arguments OPERATOR(pg_catalog.#>>) '{1,value}' AS version_field,
@@ -1085,19 +1100,18 @@ entry(classid, objid, relid, attnum, pattern, steps, options, definition, step) 
 	SELECT 'pg_catalog.pg_class'::pg_catalog.regclass, s.view, c.relid, c.attnum, 'subset', s.steps,
 		pg_catalog.jsonb_build_object('child', s.child, 'key', s.key, 'fields', s.fields, 'order_by', s.order_by, 'max_size', s.max_size::pg_catalog.int4,
 			'parent_key', c.parent_key, 'mode', c.mode),
-		CASE WHEN pg_catalog.num_nulls(a.attname, s.steps, s.order_by, s.max_size, c.parent_key, c.mode) OPERATOR(pg_catalog.=) 0 THEN
+		CASE WHEN pg_catalog.num_nulls(a.attname, s.steps, s.order_by, s.max_size, c.parent_key, c.mode) OPERATOR(pg_catalog.>) 0 THEN NULL
+		WHEN s.are_columns THEN
 			pg_catalog.format('SELECT %s.create_subset(parent => %L, column_name => %L, path => %L, child => %L, key => %L, fields => %L, order_by => %L, max_size => %s, parent_key => %L, mode => %L)',
-				x.schema, r.name, a.attname, s.steps, s.child, s.key, s.fields, s.order_by, s.max_size, c.parent_key, c.mode) END, 1
+				x.schema, r.name, a.attname, s.steps, s.child, s.key, s.fields, s.order_by, s.max_size, c.parent_key, c.mode)
+		ELSE c.definition END, 1
 	FROM subset AS s JOIN computed AS c ON c.objid OPERATOR(pg_catalog.=) s.objid CROSS JOIN extension AS x JOIN relation AS r ON r.oid OPERATOR(pg_catalog.=) c.relid
 	LEFT JOIN pg_catalog.pg_attribute AS a ON a.attrelid OPERATOR(pg_catalog.=) c.relid AND a.attnum OPERATOR(pg_catalog.=) c.attnum
 	UNION ALL
 	SELECT 'pg_catalog.pg_class'::pg_catalog.regclass, c.view, c.relid, c.attnum, 'computed', c.steps,
 		pg_catalog.jsonb_build_object('source', c.source, 'key', c.key, 'parent_key', c.parent_key, 'mode', c.mode),
-		CASE WHEN pg_catalog.num_nulls(a.attname, c.key, c.steps, c.parent_key, c.mode) OPERATOR(pg_catalog.=) 0 THEN
-			pg_catalog.format('SELECT %s.create_computed(relation => %L, column_name => %L, source => %L, key => %L, path => %L, parent_key => %L, mode => %L)',
-				x.schema, r.name, a.attname, c.source, c.key, c.steps, c.parent_key, c.mode) END, 1
-	FROM computed AS c CROSS JOIN extension AS x JOIN relation AS r ON r.oid OPERATOR(pg_catalog.=) c.relid
-	LEFT JOIN pg_catalog.pg_attribute AS a ON a.attrelid OPERATOR(pg_catalog.=) c.relid AND a.attnum OPERATOR(pg_catalog.=) c.attnum
+		c.definition, 1
+	FROM computed AS c
 	WHERE NOT EXISTS (SELECT FROM subset AS s WHERE s.objid OPERATOR(pg_catalog.=) c.objid)
 	UNION ALL
 	SELECT 'pg_catalog.pg_trigger'::pg_catalog.regclass, t.oid, t.tgrelid, a.attnum, 'computed', '{}',
@@ -1158,7 +1172,7 @@ entry(classid, objid, relid, attnum, pattern, steps, options, definition, step) 
 	FROM version AS v CROSS JOIN extension AS x JOIN relation AS r ON r.oid OPERATOR(pg_catalog.=) v.relid
 	LEFT JOIN pg_catalog.pg_attribute AS a ON a.attrelid OPERATOR(pg_catalog.=) v.relid AND a.attnum OPERATOR(pg_catalog.=) v.attnum
 	UNION ALL
-	SELECT 'pg_catalog.pg_class'::pg_catalog.regclass, o.overflow, o.relid, o.attnum, 'outlier', o.steps,
+	SELECT CASE WHEN w.oid IS NULL THEN 'pg_catalog.pg_trigger'::pg_catalog.regclass ELSE 'pg_catalog.pg_class'::pg_catalog.regclass END, coalesce(w.oid, o.objid), o.relid, o.attnum, 'outlier', o.steps,
 		pg_catalog.jsonb_build_object('max_size', o.max_size, 'overflow', w.relname, 'flag', o.flag),
 		CASE WHEN pg_catalog.num_nulls(a.attname, o.steps, w.relname, o.flag) OPERATOR(pg_catalog.=) 0 AND pg_catalog.jsonb_typeof(o.max_size) OPERATOR(pg_catalog.=) 'number' THEN
 			pg_catalog.format('SELECT %s.create_outlier(relation => %L, column_name => %L, path => %L, max_size => %s, overflow => %L, flag => %L)',

@@ -30,17 +30,17 @@ SELECT o.oid::regoperator AS operator, o.oprcode AS function, o.oprrest AS restr
 FROM pg_operator o JOIN member m ON m.classid = 'pg_operator'::regclass AND m.objid = o.oid
 ORDER BY o.oid::regoperator::text;
 
--- objects of other kinds; the array types are members since PostgreSQL 18
+-- objects of other kinds; the array types, and the type of a view's rows, are members since PostgreSQL 18
 SELECT m.classid::regclass AS catalog, pg_describe_object(m.classid, m.objid, 0) AS object
 FROM member m LEFT JOIN pg_type t ON m.classid = 'pg_type'::regclass AND m.objid = t.oid
-WHERE m.classid NOT IN ('pg_proc'::regclass, 'pg_operator'::regclass) AND coalesce(t.typelem, 0) = 0
+WHERE m.classid NOT IN ('pg_proc'::regclass, 'pg_operator'::regclass) AND coalesce(t.typelem, 0) = 0 AND coalesce(t.typrelid, 0) = 0
 ORDER BY m.classid::regclass::text, 2;
 
--- everything has a comment, but the array types and operator families that come by themselves
+-- everything has a comment, but such types and the operator families that come by themselves
 SELECT pg_describe_object(m.classid, m.objid, 0) AS without_comment
 FROM member m LEFT JOIN pg_type t ON m.classid = 'pg_type'::regclass AND m.objid = t.oid
 WHERE obj_description(m.objid, m.classid::regclass::name) IS NULL
-  AND m.classid <> 'pg_opfamily'::regclass AND coalesce(t.typelem, 0) = 0
+  AND m.classid <> 'pg_opfamily'::regclass AND coalesce(t.typelem, 0) = 0 AND coalesce(t.typrelid, 0) = 0
 ORDER BY 1;
 
 -- no function runs with the rights of its owner or has settings of its own

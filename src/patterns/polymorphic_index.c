@@ -5,7 +5,8 @@
  * The texts' createIndex({type: 1, published_at: -1}) is an ordinary btree index
  * on two expressions, which it would take no function to write; what the function
  * adds is that the expressions are those that queries and the views of variants
- * are written with.  It is found again by its expressions, whoever made it.
+ * are written with.  It is found again by its expressions, whoever made it;
+ * a comment on it says that the function did, for pattern_list.
  */
 #include "postgres.h"
 
@@ -81,22 +82,24 @@ is_such_index(const Relation found, const DiscriminatorIndex *index)
 		 ((found->rd_indoption[1] & INDOPTION_DESC) != 0) == index->descending);
 }
 
-static bool
-index_exists(const DiscriminatorIndex *index)
+/* The index that is what is asked for; InvalidOid if there is none. */
+static Oid
+find_index(const DiscriminatorIndex *index)
 {
 	Relation	relation = relation_open(index->relid, NoLock);
-	bool		exists = false;
+	Oid			result = InvalidOid;
 	ListCell   *cell;
 
 	foreach(cell, RelationGetIndexList(relation))
 	{
 		Relation	found = index_open(lfirst_oid(cell), AccessShareLock);
 
-		exists = exists || is_such_index(found, index);
+		if (!OidIsValid(result) && is_such_index(found, index))
+			result = lfirst_oid(cell);
 		index_close(found, NoLock);
 	}
 	relation_close(relation, NoLock);
-	return exists;
+	return result;
 }
 
 /* The statement that makes it. */
@@ -153,7 +156,7 @@ pattern_create_discriminator_index(PG_FUNCTION_ARGS)
 	index.descending = PG_ARGISNULL(4) || PG_GETARG_BOOL(4);
 	relation_lock_owned(index.relid, ShareRowExclusiveLock, relkinds);
 	index.number = relation_column(index.relid, index.column, JSONBOID);
-	if (index_exists(&index))
+	if (OidIsValid(find_index(&index)))
 	{
 		ereport(if_not_exists ? NOTICE : ERROR,
 				(errcode(ERRCODE_DUPLICATE_OBJECT),
@@ -162,5 +165,6 @@ pattern_create_discriminator_index(PG_FUNCTION_ARGS)
 		PG_RETURN_BOOL(false);
 	}
 	spi_run(create_statement(&index, PG_ARGISNULL(5) ? NULL : argument_name(fcinfo, 5, "index_name")));
+	spi_run(psprintf("COMMENT ON INDEX %s IS 'made by create_discriminator_index'", relation_quoted_name(find_index(&index))));
 	PG_RETURN_BOOL(true);
 }
