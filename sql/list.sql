@@ -55,49 +55,56 @@ SELECT create_outlier('books', 'doc', '{marks,all}', 0, 'Marks of books', 'has m
 SELECT relation, column_name, pattern, path, options, object, definition FROM here;
 \x off
 
-CREATE VIEW listed AS SELECT relation::text, column_name, pattern, path, options, object, definition FROM here;
-CREATE TABLE before AS SELECT * FROM listed;
-CREATE TABLE definitions AS SELECT row_number() OVER () AS n, pattern, definition FROM here;
-SELECT count(*), count(definition), count(DISTINCT definition) FROM before;
-
--- without any of them ...
-DROP INDEX by_hand;
-SELECT drop_attribute_index('products', 'specs');
-SELECT drop_attribute_index('products', 'doc', '{details,a.b,"say \"x\""}');
-SELECT drop_bucket_table('weather');
-SELECT drop_bucket_table('"Odd Name"');
-SELECT drop_computed('movies', 'movie_ratings');
-SELECT drop_computed('movies', 'movie_sums');
-SELECT drop_computed('movies', 'movie_least');
-SELECT drop_computed('movies', 'movies_reviews_subset');
-SELECT drop_computed('movies', 'movies_two_subset');
-DROP VIEW movies_reviews_subset, movies_two_subset;
-DROP TRIGGER compute ON movies;
-SELECT drop_extended_reference('orders', 'doc', '{customer}');
-SELECT drop_extended_reference('orders', 'doc', '{buyer,"a \"b\""}');
-SELECT drop_extended_reference('orders', 'doc', '{}');
-DROP INDEX shapes_expr_expr1_idx, shapes_expr_expr1_idx1, "of type";
-SELECT drop_polymorphic('shapes', 'doc');
-SELECT drop_polymorphic('shapes', 'Other Doc');
-ALTER TABLE orders DROP CONSTRAINT "order's shape";
-SELECT drop_versioning('products', 'doc');
-SELECT drop_outlier('books', 'doc', '{buyers}');
-SELECT drop_outlier('books', 'doc', '{marks,all}');
-SELECT * FROM here;
-
--- ... the definitions make all of them again, without their schema on the search path
-SET search_path = public;
-DO $$
+-- drop them, each with what there is for it
+CREATE FUNCTION drop_pattern(l here) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
+	path text := substring(l.definition, $re$path => (E?'(?:[^']|'')*')$re$);
+BEGIN
+	IF l.definition LIKE 'CREATE %' OR l.definition LIKE '%create_discriminator_index%' THEN
+		EXECUTE 'DROP ' || l.object;
+	ELSIF l.definition LIKE 'ALTER TABLE %' THEN
+		EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %s', l.relation, substring(l.object, '^table constraint (.*) on '));
+	ELSIF l.definition LIKE '%add_variant%' THEN
+		RETURN;
+	ELSIF l.pattern IN ('computed', 'subset') THEN
+		EXECUTE format('SELECT drop_computed(%L, %L)', l.relation, substring(l.object, '^view (.*)'));
+		IF l.definition LIKE '%create_subset%' THEN
+			EXECUTE 'DROP ' || l.object;
+		END IF;
+	ELSIF l.pattern = 'bucket' THEN
+		PERFORM drop_bucket_table(l.relation);
+	ELSIF path IS NULL THEN
+		EXECUTE format('SELECT drop_%s(%L, %L)', substring(l.definition, 'create_([a-z_]+)'), l.relation, l.column_name);
+	ELSE
+		EXECUTE format('SELECT drop_%s(%L, %L, %s)', substring(l.definition, 'create_([a-z_]+)'), l.relation, l.column_name, path);
+	END IF;
+END $$;
+
+-- without any of them the definitions make all of them again, even if no schema but the extension's is on the search path
+CREATE TABLE seen (n integer, relation text, column_name name, pattern text, path text, options jsonb, object text, definition text);
+CREATE PROCEDURE round_trip() LANGUAGE plpgsql AS $$
+DECLARE
+	l here;
 	d text;
 BEGIN
-	FOR d IN SELECT definition FROM listed.definitions ORDER BY n LOOP
+	TRUNCATE seen;
+	FOR l IN SELECT * FROM here LOOP
+		INSERT INTO seen VALUES ((SELECT count(*) FROM seen), l.relation::text, l.column_name, l.pattern, l.path, l.options, l.object, l.definition);
+	END LOOP;
+	FOR l IN SELECT * FROM here LOOP
+		PERFORM drop_pattern(l);
+	END LOOP;
+	RAISE WARNING '% patterns, and % without them', (SELECT count(*) FROM seen), (SELECT count(*) FROM here);
+	PERFORM set_config('search_path', extnamespace::regnamespace::text, true) FROM pg_extension WHERE extname = 'pattern';
+	FOR d IN SELECT definition FROM listed.seen ORDER BY n LOOP
 		EXECUTE d;
 	END LOOP;
 END $$;
-SET search_path = listed, public;
-SELECT count(*) FROM here;
-(TABLE before EXCEPT TABLE listed) UNION ALL (TABLE listed EXCEPT TABLE before);
+CALL round_trip();
+CREATE VIEW now AS SELECT relation::text, column_name, pattern, path, options, object, definition FROM here;
+SELECT count(*), count(definition), count(DISTINCT definition) FROM now;
+(TABLE now EXCEPT SELECT relation, column_name, pattern, path, options, object, definition FROM seen)
+UNION ALL (SELECT relation, column_name, pattern, path, options, object, definition FROM seen EXCEPT TABLE now);
 
 -- what is renamed and moved is shown by its new names, and made again by them
 ALTER TABLE products RENAME COLUMN doc TO "New Doc";
@@ -115,9 +122,17 @@ ALTER FUNCTION "Upgrade" RENAME TO upgrade;
 CREATE SCHEMA "Other";
 ALTER TABLE customers SET SCHEMA "Other";
 ALTER TABLE shapes SET SCHEMA "Other";
+ALTER VIEW circles SET SCHEMA "Other";
 ALTER EXTENSION pattern SET SCHEMA "Other";
 SELECT relation, column_name, pattern, path, object, definition FROM here
 WHERE relation::text ~ 'Goods|movies|orders|shapes|books';
+SET search_path = listed, "Other";
+CALL round_trip();
+-- the names that calls choose are others now
+SELECT relation, pattern, object FROM now EXCEPT SELECT relation, pattern, object FROM seen;
+(SELECT relation, column_name, pattern, path, options, definition FROM now EXCEPT SELECT relation, column_name, pattern, path, options, definition FROM seen)
+UNION ALL (SELECT relation, column_name, pattern, path, options, definition FROM seen EXCEPT SELECT relation, column_name, pattern, path, options, definition FROM now);
+SET search_path = listed, public;
 ALTER EXTENSION pattern SET SCHEMA public;
 
 -- of partitioned tables and what inherits from tables, the one at the top
@@ -140,6 +155,9 @@ CREATE TABLE parts_3 (id integer NOT NULL, doc jsonb);
 ALTER TABLE parts_3 ADD CONSTRAINT parts_doc_variant CHECK (variant_check(doc, 'type', '{}'));
 ALTER TABLE parts ATTACH PARTITION parts_3 FOR VALUES FROM (200) TO (300);
 SELECT relation, pattern, path, object, definition IS NOT NULL AS defined FROM here WHERE relation::text ~ 'part|heirs|old';
+CALL round_trip();
+(TABLE now EXCEPT SELECT relation, column_name, pattern, path, options, object, definition FROM seen)
+UNION ALL (SELECT relation, column_name, pattern, path, options, object, definition FROM seen EXCEPT TABLE now);
 
 -- what somebody wrote by hand is shown as far as it can be understood
 CREATE TABLE hands (id integer PRIMARY KEY, doc jsonb, "when" text);
