@@ -888,7 +888,7 @@ WITH extension AS (
 	FROM pg_catalog.pg_proc AS p JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) p.pronamespace
 	WHERE p.oid OPERATOR(pg_catalog.=) 'pattern_target(regclass[])'::pg_catalog.regprocedure
 ),
-relation AS (
+relation AS NOT MATERIALIZED (
 	SELECT c.oid, c.relname, pg_catalog.format('%I.%I', n.nspname, c.relname) AS name
 	FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace
 ),
@@ -999,15 +999,14 @@ reference AS (
 ),
 -- calls at the top of CHECK constraints; those of partitions and children are their parent's
 constraint_call AS MATERIALIZED (
-	SELECT c.oid AS objid, c.conrelid AS relid, c.conname, c.convalidated, p.oid AS function, e.arguments,
+	SELECT c.oid AS objid, c.conrelid AS relid, c.conname, c.convalidated, c.function, e.arguments,
 		(e.arguments OPERATOR(pg_catalog.#>>) '{0,column}')::pg_catalog.int2 AS attnum
-	FROM pg_catalog.pg_proc AS p
-	JOIN pg_catalog.pg_depend AS d ON d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass AND d.refobjid OPERATOR(pg_catalog.=) p.oid AND d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_constraint'::pg_catalog.regclass
-	JOIN pg_catalog.pg_constraint AS c ON c.oid OPERATOR(pg_catalog.=) d.objid
+	FROM (SELECT c.*, d.refobjid AS function FROM pg_catalog.pg_depend AS d JOIN pg_catalog.pg_constraint AS c ON c.oid OPERATOR(pg_catalog.=) d.objid
+		WHERE d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_constraint'::pg_catalog.regclass AND d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass
+		AND d.refobjid OPERATOR(pg_catalog.=) ANY (ARRAY['variant_check(jsonb,text,jsonb)'::pg_catalog.regprocedure, 'doc_validate(jsonb,jsonb)'::pg_catalog.regprocedure]::pg_catalog.oid[])
+		AND c.contype OPERATOR(pg_catalog.=) 'c' AND c.conrelid OPERATOR(pg_catalog.<>) 0 AND c.coninhcount OPERATOR(pg_catalog.=) 0 OFFSET 0) AS c
 	CROSS JOIN LATERAL (SELECT pattern_expression(c.conbin) AS call OFFSET 0) AS f
-	CROSS JOIN LATERAL (SELECT f.call OPERATOR(pg_catalog.->) 'arguments' AS arguments WHERE (f.call OPERATOR(pg_catalog.->>) 'function') OPERATOR(pg_catalog.=) p.oid::pg_catalog.text) AS e
-	WHERE p.oid OPERATOR(pg_catalog.=) ANY (ARRAY['variant_check(jsonb,text,jsonb)'::pg_catalog.regprocedure, 'doc_validate(jsonb,jsonb)'::pg_catalog.regprocedure]::pg_catalog.oid[])
-	AND c.contype OPERATOR(pg_catalog.=) 'c' AND c.conrelid OPERATOR(pg_catalog.<>) 0 AND c.coninhcount OPERATOR(pg_catalog.=) 0
+	CROSS JOIN LATERAL (SELECT f.call OPERATOR(pg_catalog.->) 'arguments' AS arguments WHERE (f.call OPERATOR(pg_catalog.->>) 'function') OPERATOR(pg_catalog.=) c.function::pg_catalog.text) AS e
 ),
 polymorphic AS (
 	SELECT c.objid, c.relid, c.attnum, c.convalidated AS validate, c.arguments OPERATOR(pg_catalog.#>>) '{1,value}' AS discriminator,
@@ -1020,13 +1019,13 @@ variant_view AS MATERIALIZED (
 	SELECT DISTINCT ON (relid, attnum, discriminator, variant) r.ev_class AS view, (q.query OPERATOR(pg_catalog.->>) 'relation')::pg_catalog.oid AS relid,
 		(e.call OPERATOR(pg_catalog.#>>) '{arguments,0,arguments,0,column}')::pg_catalog.int2 AS attnum,
 		e.call OPERATOR(pg_catalog.#>>) '{arguments,0,arguments,1,value}' AS discriminator, e.call OPERATOR(pg_catalog.#>>) '{arguments,1,value}' AS variant
-	FROM pg_catalog.pg_depend AS d
-	JOIN pg_catalog.pg_rewrite AS r ON r.oid OPERATOR(pg_catalog.=) d.objid AND r.ev_type OPERATOR(pg_catalog.=) '1'
+	-- OFFSET 0: no other views are taken apart
+	FROM (SELECT r.ev_class, r.ev_action FROM pg_catalog.pg_depend AS d JOIN pg_catalog.pg_rewrite AS r ON r.oid OPERATOR(pg_catalog.=) d.objid AND r.ev_type OPERATOR(pg_catalog.=) '1'
+		WHERE d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_rewrite'::pg_catalog.regclass AND d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass
+		AND d.refobjid OPERATOR(pg_catalog.=) 'pattern_target(regclass[])'::pg_catalog.regprocedure OFFSET 0) AS r
 	CROSS JOIN LATERAL (SELECT pattern_expression(r.ev_action) OPERATOR(pg_catalog.->) 0 AS query) AS q
 	CROSS JOIN LATERAL (SELECT q.query OPERATOR(pg_catalog.#>) '{where,and,1}' AS call) AS e
-	WHERE d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_rewrite'::pg_catalog.regclass AND d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass
-	AND d.refobjid OPERATOR(pg_catalog.=) 'pattern_target(regclass[])'::pg_catalog.regprocedure
-	AND (q.query OPERATOR(pg_catalog.#>>) '{where,and,0,function}') OPERATOR(pg_catalog.=) 'pattern_target(regclass[])'::pg_catalog.regprocedure::pg_catalog.oid::pg_catalog.text
+	WHERE (q.query OPERATOR(pg_catalog.#>>) '{where,and,0,function}') OPERATOR(pg_catalog.=) 'pattern_target(regclass[])'::pg_catalog.regprocedure::pg_catalog.oid::pg_catalog.text
 	AND (e.call OPERATOR(pg_catalog.->>) 'function') OPERATOR(pg_catalog.=) 'pg_catalog.texteq(text,text)'::pg_catalog.regprocedure::pg_catalog.oid::pg_catalog.text
 	AND (e.call OPERATOR(pg_catalog.#>>) '{arguments,0,function}') OPERATOR(pg_catalog.=) 'pg_catalog.jsonb_object_field_text(jsonb,text)'::pg_catalog.regprocedure::pg_catalog.oid::pg_catalog.text
 	ORDER BY relid, attnum, discriminator, variant, view
@@ -1038,17 +1037,17 @@ commented AS (
 	WHERE d.classoid OPERATOR(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objsubid OPERATOR(pg_catalog.=) 0 AND d.description OPERATOR(pg_catalog.=) 'made by create_discriminator_index'
 ),
 discriminator AS (
-	SELECT i.indexrelid AS objid, i.indrelid AS relid, f.attnum, f.discriminator, c.relname AS index_name,
+	SELECT i.indexrelid AS objid, i.indrelid AS relid, f.attnum, f.discriminator, i.relname AS index_name,
 		i.indnatts OPERATOR(pg_catalog.=) 1 OR (i.indoption[1] OPERATOR(pg_catalog.&) 1) OPERATOR(pg_catalog.=) 1 AS descending,
 		CASE (e.keys OPERATOR(pg_catalog.#>>) '{1,function}')
 			WHEN 'pg_catalog.jsonb_object_field_text(jsonb,text)'::pg_catalog.regprocedure::pg_catalog.oid::pg_catalog.text THEN ARRAY[e.keys OPERATOR(pg_catalog.#>>) '{1,arguments,1,value}']
 			WHEN 'pg_catalog.jsonb_extract_path_text(jsonb,text[])'::pg_catalog.regprocedure::pg_catalog.oid::pg_catalog.text THEN
 				CASE WHEN pg_catalog.jsonb_typeof(e.keys OPERATOR(pg_catalog.#>) '{1,arguments,1,value}') OPERATOR(pg_catalog.=) 'array' THEN ARRAY(SELECT pg_catalog.jsonb_array_elements_text(e.keys OPERATOR(pg_catalog.#>) '{1,arguments,1,value}')) END
 			ELSE CASE WHEN i.indnatts OPERATOR(pg_catalog.=) 1 THEN '{}'::pg_catalog.text[] END END AS steps
-	FROM (SELECT p.relid FROM polymorphic AS p UNION SELECT m.relid FROM commented AS m) AS t
-	JOIN pg_catalog.pg_index AS i ON i.indrelid OPERATOR(pg_catalog.=) t.relid AND i.indisvalid AND NOT i.indisunique AND i.indpred IS NULL
-	JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=) i.indexrelid AND NOT c.relispartition
-	JOIN pg_catalog.pg_am AS am ON am.oid OPERATOR(pg_catalog.=) c.relam AND am.amname OPERATOR(pg_catalog.=) 'btree'
+	FROM (SELECT i.*, c.relname FROM (SELECT p.relid FROM polymorphic AS p UNION SELECT m.relid FROM commented AS m) AS t
+		JOIN pg_catalog.pg_index AS i ON i.indrelid OPERATOR(pg_catalog.=) t.relid AND i.indisvalid AND NOT i.indisunique AND i.indpred IS NULL
+		JOIN pg_catalog.pg_class AS c ON c.oid OPERATOR(pg_catalog.=) i.indexrelid AND NOT c.relispartition
+		JOIN pg_catalog.pg_am AS am ON am.oid OPERATOR(pg_catalog.=) c.relam AND am.amname OPERATOR(pg_catalog.=) 'btree' OFFSET 0) AS i
 	CROSS JOIN LATERAL (SELECT pattern_expression(i.indexprs) AS keys) AS e
 	CROSS JOIN LATERAL (SELECT (e.keys OPERATOR(pg_catalog.#>>) '{0,arguments,0,column}')::pg_catalog.int2 AS attnum, e.keys OPERATOR(pg_catalog.#>>) '{0,arguments,1,value}' AS discriminator) AS f
 	WHERE i.indnatts OPERATOR(pg_catalog.=) pg_catalog.jsonb_array_length(e.keys) AND i.indnatts OPERATOR(pg_catalog.<=) 2 AND f.discriminator IS NOT NULL
