@@ -902,7 +902,7 @@ trigger AS MATERIALIZED (
 ),
 -- indexes whose class looks for attributes; a partition's are its parent's
 attribute AS (
-	SELECT i.indexrelid AS objid, i.indrelid AS relid, i.indkey[0] AS attnum, o.opcname, c.relname AS index_name,
+	SELECT i.indexrelid AS objid, i.indrelid AS relid, i.indkey[0] AS attnum, c.relname AS index_name,
 		i.indnatts OPERATOR(pg_catalog.=) 1 AND i.indkey[0] OPERATOR(pg_catalog.<>) 0 AND i.indpred IS NULL AS is_plain,
 		coalesce((SELECT pg_catalog.substr(option, 5) FROM pg_catalog.unnest(a.attoptions) AS option WHERE pg_catalog.left(option, 4) OPERATOR(pg_catalog.=) 'key='), 'k') AS key_name,
 		coalesce((SELECT pg_catalog.substr(option, 7) FROM pg_catalog.unnest(a.attoptions) AS option WHERE pg_catalog.left(option, 6) OPERATOR(pg_catalog.=) 'value='), 'v') AS value_name,
@@ -974,7 +974,7 @@ subset AS (
 	AND (e.call OPERATOR(pg_catalog.->>) 'function') OPERATOR(pg_catalog.=) 'subset_agg(jsonb,integer,text)'::pg_catalog.regprocedure::pg_catalog.oid::pg_catalog.text
 	AND (e.call OPERATOR(pg_catalog.#>>) '{arguments,0,function}') OPERATOR(pg_catalog.=) 'pg_catalog.jsonb_build_object("any")'::pg_catalog.regprocedure::pg_catalog.oid::pg_catalog.text
 ),
--- {path,key,on_delete,{mode,name,path…},…}, and the columns of the source in the WHEN clause
+-- arguments {path}, {key}, on_delete and a {mode,name,path, ...} for each field, and the columns of the source in the WHEN clause
 reference AS (
 	SELECT t.oid AS objid, t.tgrelid AS relid, (t.condition OPERATOR(pg_catalog.#>>) '{and,2,or,0,is null,column}')::pg_catalog.int2 AS attnum,
 		t.arguments, s.name AS source, k.attname AS source_key, f.mode, f.fields

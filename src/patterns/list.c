@@ -3,10 +3,10 @@
  *		The view pattern_list: what SQL cannot read in the catalogs.
  *
  * There is no catalog of patterns, and the view asks PostgreSQL's: SQL joins them
- * better than C would, and locks no relation.  What remains are the arguments of
- * a trigger and expressions, of which this file makes a text[] and a jsonb.  Both
- * say what is there and know no pattern: which calls of which functions are a
- * pattern stands in the view.
+ * better than C would, and need not open the relations, which others may have
+ * locked.  What remains are the arguments of a trigger and expressions, of which
+ * this file makes a text[] and a jsonb.  Both say what is there and know no
+ * pattern: which calls of which functions are one stands in the view.
  */
 #include "postgres.h"
 
