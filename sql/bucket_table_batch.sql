@@ -168,4 +168,19 @@ SELECT landed('many_open');
 -- the comparison sees what is missing
 DELETE FROM plain WHERE ctid = (SELECT min(ctid) FROM plain);
 SELECT * FROM differences();
+-- a bucket that is larger than the memory for sealing is filled all the same
+SELECT create_bucket_table('large', 's', 't', '1 hour', capacity => 20000);
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+INSERT INTO large(doc) TABLE more;
+INSERT INTO large(doc) SELECT reading('s2', i % 3600, i) FROM generate_series(1, 500) i;
+COMMIT;
+SET maintenance_work_mem = '1MB';
+SELECT seal_buckets('large');
+SELECT seal_buckets('large');
+SELECT meta, bucket_no, count, summary FROM large_buckets ORDER BY meta, bucket_no;
+SELECT seal_buckets('large', 'infinity');
+RESET maintenance_work_mem;
+SELECT landed('large_open');
+SELECT meta, bucket_no, count, summary FROM large_buckets ORDER BY meta, bucket_no;
+SELECT count(*) FROM (SELECT doc::text FROM more EXCEPT ALL SELECT doc::text FROM large) d;
 DROP SCHEMA bucket_table_batch CASCADE;

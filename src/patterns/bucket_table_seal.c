@@ -78,7 +78,9 @@ typedef struct Seal
 	int64		sealed;
 	/* the group at hand */
 	MemoryContext context;		/* reset for each bucket */
-	MemoryContext part;			/* open readings; reset when they are sealed */
+	MemoryContext batches;		/* reset for each group */
+	MemoryContext part;			/* open readings of the group; reset when they are sealed */
+	MemoryContext next_part;	/* those that are left, with the next */
 	Jsonb	   *meta;
 	TimestampTz start;
 	TimestampTz end;
@@ -116,7 +118,9 @@ seal_begin(Seal *seal, BucketTable *table, MemoryContext context)
 	seal->index = open_index_open(table);
 	seal->slot = table_slot_create(seal->open, NULL);
 	seal->context = AllocSetContextCreate(context, "bucket", ALLOCSET_DEFAULT_SIZES);
+	seal->batches = AllocSetContextCreate(context, "batches", ALLOCSET_SMALL_SIZES);
 	seal->part = AllocSetContextCreate(context, "open readings", ALLOCSET_DEFAULT_SIZES);
+	seal->next_part = AllocSetContextCreate(context, "open readings", ALLOCSET_DEFAULT_SIZES);
 	if (SPI_connect() != SPI_OK_CONNECT)
 		elog(ERROR, "SPI_connect failed");
 }
@@ -142,7 +146,9 @@ seal_end(Seal *seal)
 	if (SPI_finish() != SPI_OK_FINISH)
 		elog(ERROR, "SPI_finish failed");
 	MemoryContextDelete(seal->context);
+	MemoryContextDelete(seal->batches);
 	MemoryContextDelete(seal->part);
+	MemoryContextDelete(seal->next_part);
 	ExecDropSingleTupleTableSlot(seal->slot);
 	index_close(seal->index, AccessShareLock);
 	table_close(seal->open, NoLock);
@@ -443,7 +449,7 @@ take_row(Seal *seal, Readings *result)
 		readings_append(result, slot_time(seal, OPEN_AT), doc, &seal->slot->tts_tid);
 		return;
 	}
-	batch = palloc(sizeof(OpenBatch));
+	batch = MemoryContextAlloc(seal->batches, sizeof(OpenBatch));
 	batch->tid = seal->slot->tts_tid;
 	batch->state = BATCH_STORED;
 	readings_of_array(doc, table->time_field, table->time_len, table->rule.zone, result);
@@ -468,36 +474,80 @@ seal_readings(Seal *seal, Readings *list)
 }
 
 /*
- * Seal a group, whose first row in the open table, if it has one, is in the
- * slot, together with readings that a statement brings: those that do not get
- * into a bucket are left there.
+ * Before the next part of a group: what the chunk holds goes on with it, and the
+ * memory of this part is free.  What has been deleted already is written.
  */
 static void
-seal_group(Seal *seal, SealExtent extent, Readings *given, bool has_row)
+next_part(Seal *seal, Readings *list)
 {
-	do
+	MemoryContext part = seal->part;
+	MemoryContext caller = MemoryContextSwitchTo(seal->context);
+
+	if (seal->must_write)
 	{
-		Readings	list = *given;
+		delete_open(seal);
+		write_bucket(seal);
+	}
+	MemoryContextSwitchTo(seal->next_part);
+	memset(list, 0, sizeof(Readings));
+	for (uint32 i = 0; i < seal->chunk.n; i++)
+	{
+		Reading		reading = seal->chunk.items[i];
 
-		if (has_row)
+		/* those of a statement have their memory */
+		if (reading.batch != NULL || ItemPointerIsValid(&reading.tid))
+			reading.doc = DatumGetJsonbPCopy(JsonbPGetDatum(reading.doc));
+		readings_append(list, reading.at, reading.doc, NULL);
+		list->items[i] = reading;
+	}
+	MemoryContextSwitchTo(caller);
+	memset(&seal->chunk, 0, sizeof(Readings));
+	MemoryContextReset(seal->context);
+	MemoryContextReset(part);
+	seal->part = seal->next_part;
+	seal->next_part = part;
+}
+
+/*
+ * Seal a group, whose first row in the open table, if it has one, is in the
+ * slot, together with readings that a statement brings: those that do not get
+ * into a bucket are left there.  A part of it is as much as fills a bucket, and
+ * more if there is memory for it.
+ */
+static void
+seal_group(Seal *seal, Readings *given, bool has_row)
+{
+	Readings	list = *given;
+
+	if (has_row)
+	{
+		MemoryContext caller = MemoryContextSwitchTo(seal->part);
+
+		memset(&list, 0, sizeof(Readings));
+		for (uint32 i = 0; i < given->n; i++)
+			readings_append(&list, given->items[i].at, given->items[i].doc, NULL);
+		MemoryContextSwitchTo(caller);
+	}
+	for (;;)
+	{
+		MemoryContext caller = MemoryContextSwitchTo(seal->part);
+
+		while (has_row && (list.n < seal->room ||
+						   MemoryContextMemAllocated(seal->part, true) < maintenance_work_mem * (Size) 1024))
 		{
-			MemoryContext caller = MemoryContextSwitchTo(seal->part);
-
-			memset(&list, 0, sizeof(Readings));
-			for (uint32 i = 0; i < given->n; i++)
-				readings_append(&list, given->items[i].at, given->items[i].doc, NULL);
-			do
-			{
-				take_row(seal, &list);
-				has_row = next_of_group(seal);
-			} while (has_row && MemoryContextMemAllocated(seal->part, true) < maintenance_work_mem * (Size) 1024);
-			MemoryContextSwitchTo(caller);
+			take_row(seal, &list);
+			has_row = next_of_group(seal);
 		}
+		MemoryContextSwitchTo(caller);
 		seal_readings(seal, &list);
-		end_group(seal, given);
-		MemoryContextReset(seal->context);
-		MemoryContextReset(seal->part);
-	} while (has_row && begin_group(seal, extent));
+		if (!has_row)
+			break;
+		next_part(seal, &list);
+	}
+	end_group(seal, given);
+	MemoryContextReset(seal->context);
+	MemoryContextReset(seal->part);
+	MemoryContextReset(seal->batches);
 }
 
 /*
@@ -523,7 +573,7 @@ seal_one(BucketTable *table, BucketGroup *group, SealExtent extent)
 		open_scan_keys(keys, seal.meta, seal.start);
 		seal_scan(&seal, keys, 2);
 		if (begin_group(&seal, extent))
-			seal_group(&seal, extent, &group->readings, seal_next(&seal));
+			seal_group(&seal, &group->readings, seal_next(&seal));
 	}
 	seal_end(&seal);
 }
@@ -561,7 +611,7 @@ seal_all(BucketTable *table, TimestampTz limit)
 	while (!TTS_EMPTY(seal.slot))
 	{
 		if (enter_group(&seal, groups, limit))
-			seal_group(&seal, seal.extent, &none, true);
+			seal_group(&seal, &none, true);
 		else
 			while (next_of_group(&seal))
 				 ;
