@@ -5,9 +5,9 @@
  * A bucket table is two ordinary tables and two views.  New readings land in the
  * open table: one row each, or where duplicates are kept, one row for several that
  * a statement brings of one series, a batch.  Its document is an array then, and
- * `last` says the last of their times, which is null for others.  Sealing moves them into the sealed table, one row a bucket.
- * The view of readings has the triggers, whose arguments are the options; its
- * query names the tables.
+ * `last` says the last of their times, which is null for others.  Sealing moves
+ * them into the sealed table, one row a bucket.  The view of readings has the
+ * triggers, whose arguments are the options; its query names the tables.
  */
 #ifndef BUCKET_TABLE_H
 #define BUCKET_TABLE_H
@@ -155,6 +155,8 @@ extern void reading_read(BucketTable *table, const Jsonb *doc, Jsonb **meta, Tim
 extern uint64 bucket_table_run(BucketTable *table, BucketStatement statement, Datum *values,
 							   Snapshot snapshot);
 extern void bucket_table_write(BucketTable *table, BucketStatement statement, Datum *values);
+extern void bucket_table_put(BucketTable *table, BucketStatement statement, Jsonb *meta, TimestampTz start,
+							 int32 bucket_no, Readings *list);
 extern void bucket_table_free_plans(BucketTable *table);
 
 /*
@@ -170,7 +172,6 @@ extern uint32 readings_find(const Readings *list, TimestampTz at, const Jsonb *d
 extern int	jsonb_compare_bytes(const Jsonb *a, const Jsonb *b);
 extern void readings_of_array(const Jsonb *array, const char *time_field, int time_len, pg_tz *zone,
 							  Readings *result);
-extern Jsonb *readings_array(const Readings *list, uint32 first, uint32 n);
 extern void readings_finish(const Readings *list, uint32 first, uint32 n, Jsonb **array, Jsonb **summary);
 
 /*

@@ -93,11 +93,8 @@ get_count(uint64 key)
 static void
 seal_stored(BucketTable *table, Jsonb *meta, TimestampTz start, SealExtent extent)
 {
-	BucketGroup		group = {0};
+	BucketGroup group = {.meta = meta, .start = start};
 
-	group.meta = meta;
-	group.start = start;
-	group.end = window_end(&table->rule, start);
 	seal_one(table, &group, extent);
 }
 

@@ -114,10 +114,7 @@ static void
 write_bucket(BucketTable *table, EditedBucket *bucket)
 {
 	Readings	left = {0};
-	Jsonb	   *array,
-			   *summary;
 	Datum		key[] = {JsonbPGetDatum(bucket->meta), TimestampTzGetDatum(bucket->start), Int32GetDatum(bucket->bucket_no)};
-	Datum		values[SEALED_NCOLUMNS];
 
 	for (uint32 i = 0; i < bucket->readings.n; i++)
 	{
@@ -138,22 +135,9 @@ write_bucket(BucketTable *table, EditedBucket *bucket)
 		return;
 	}
 	if (left.n == 0)
-	{
 		bucket_table_write(table, BUCKET_DELETE, key);
-		return;
-	}
-	readings_sort(&left);
-	readings_finish(&left, 0, left.n, &array, &summary);
-	values[SEALED_START - 1] = TimestampTzGetDatum(bucket->start);
-	values[SEALED_END - 1] = TimestampTzGetDatum(window_end(&table->rule, bucket->start));
-	values[SEALED_FIRST - 1] = TimestampTzGetDatum(left.items[0].at);
-	values[SEALED_LAST - 1] = TimestampTzGetDatum(left.items[left.n - 1].at);
-	values[SEALED_NO - 1] = Int32GetDatum(bucket->bucket_no);
-	values[SEALED_COUNT - 1] = Int32GetDatum(left.n);
-	values[SEALED_META - 1] = JsonbPGetDatum(bucket->meta);
-	values[SEALED_SUMMARY - 1] = JsonbPGetDatum(summary);
-	values[SEALED_READINGS - 1] = JsonbPGetDatum(array);
-	bucket_table_write(table, BUCKET_UPDATE, values);
+	else
+		bucket_table_put(table, BUCKET_UPDATE, bucket->meta, bucket->start, bucket->bucket_no, &left);
 }
 
 /* Write those of the buckets that were changed. */

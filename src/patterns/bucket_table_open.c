@@ -153,6 +153,7 @@ open_put(OpenWriter *writer, const BucketGroup *group, uint32 first, uint32 n)
 	const Reading *reading = &group->readings.items[first];
 	TupleTableSlot *slot;
 	MemoryContext caller;
+	Jsonb	   *array;
 
 	if (writer->nrows == writer->nslots)
 		writer->slots[writer->nslots++] = table_slot_create(writer->open, &writer->estate->es_tupleTable);
@@ -162,7 +163,8 @@ open_put(OpenWriter *writer, const BucketGroup *group, uint32 first, uint32 n)
 	else
 	{
 		caller = MemoryContextSwitchTo(GetPerTupleMemoryContext(writer->estate));
-		open_store(slot, group, reading->at, &reading[n - 1].at, readings_array(&group->readings, first, n));
+		readings_finish(&group->readings, first, n, &array, NULL);
+		open_store(slot, group, reading->at, &reading[n - 1].at, array);
 		MemoryContextSwitchTo(caller);
 	}
 	if (writer->nrows == ROWS_AT_ONCE)

@@ -153,44 +153,20 @@ readings_of_array(const Jsonb *array, const char *time_field, int time_len, pg_t
 	append_array(&readings, time_field, time_len, zone, false, result);
 }
 
-/* n readings from `first` on as values. */
-static void
-readings_values(const Readings *list, uint32 first, uint32 n, ValueList *values)
-{
-	for (uint32 i = 0; i < n; i++)
-	{
-		JsonbValue	value;
-
-		value_from_jsonb(list->items[first + i].doc, &value);
-		values_append(values, &value);
-	}
-}
-
-/* n readings from `first` on as an array; palloc'd. */
-Jsonb *
-readings_array(const Readings *list, uint32 first, uint32 n)
-{
-	ValueList	values = {0};
-	JsonbValue	value;
-	Jsonb	   *array;
-
-	readings_values(list, first, n, &values);
-	values_finish(&values, &value);
-	array = value_to_jsonb(&value);
-	if (values.values != NULL)
-		pfree(values.values);
-	return array;
-}
-
-/* The same, and their summary; both palloc'd. */
+/* n readings from `first` on as an array, and their summary, unless it is NULL; both palloc'd. */
 void
 readings_finish(const Readings *list, uint32 first, uint32 n, Jsonb **array, Jsonb **summary)
 {
 	ValueList	values = {0};
 	JsonbValue	value;
 
-	readings_values(list, first, n, &values);
-	*summary = bucket_summary(&values);
+	for (uint32 i = 0; i < n; i++)
+	{
+		value_from_jsonb(list->items[first + i].doc, &value);
+		values_append(&values, &value);
+	}
+	if (summary != NULL)
+		*summary = bucket_summary(&values);
 	values_finish(&values, &value);
 	*array = value_to_jsonb(&value);
 	if (values.values != NULL)

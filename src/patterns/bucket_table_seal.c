@@ -25,14 +25,10 @@
 #include "access/table.h"
 #include "access/tableam.h"
 #include "access/xact.h"
-#include "catalog/pg_type.h"
-#include "common/hashfn.h"
 #include "executor/spi.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
-#include "utils/fmgroids.h"
 #include "utils/fmgrprotos.h"
-#include "utils/builtins.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
@@ -83,7 +79,6 @@ typedef struct Seal
 	MemoryContext next_part;	/* those that are left, with the next */
 	Jsonb	   *meta;
 	TimestampTz start;
-	TimestampTz end;
 	SealExtent	extent;
 	bool		one_group;		/* the scan is of this group alone */
 	int32		last_no;		/* -1: no bucket yet */
@@ -326,25 +321,11 @@ write_bucket(Seal *seal)
 	BucketTable *table = seal->table;
 	Readings   *chunk = &seal->chunk;
 	bool		merged = seal->last_no >= 0 && seal->last_count < table->capacity && take_last(seal);
-	Jsonb	   *array,
-			   *summary;
-	Datum		values[SEALED_NCOLUMNS];
 
-	readings_sort(chunk);
-	readings_finish(chunk, 0, chunk->n, &array, &summary);
 	if (!merged)
 		seal->last_no++;
 	seal->last_count = chunk->n;
-	values[SEALED_START - 1] = TimestampTzGetDatum(seal->start);
-	values[SEALED_END - 1] = TimestampTzGetDatum(seal->end);
-	values[SEALED_FIRST - 1] = TimestampTzGetDatum(chunk->items[0].at);
-	values[SEALED_LAST - 1] = TimestampTzGetDatum(chunk->items[chunk->n - 1].at);
-	values[SEALED_NO - 1] = Int32GetDatum(seal->last_no);
-	values[SEALED_COUNT - 1] = Int32GetDatum(chunk->n);
-	values[SEALED_META - 1] = JsonbPGetDatum(seal->meta);
-	values[SEALED_SUMMARY - 1] = JsonbPGetDatum(summary);
-	values[SEALED_READINGS - 1] = JsonbPGetDatum(array);
-	bucket_table_write(table, merged ? BUCKET_UPDATE : BUCKET_INSERT, values);
+	bucket_table_put(table, merged ? BUCKET_UPDATE : BUCKET_INSERT, seal->meta, seal->start, seal->last_no, chunk);
 	MemoryContextReset(seal->context);
 	memset(chunk, 0, sizeof(Readings));
 	seal->must_write = false;
@@ -389,7 +370,7 @@ static void
 end_group(Seal *seal, Readings *given)
 {
 	MemoryContext caller = MemoryContextSwitchTo(seal->context);
-	BucketGroup rest = {.meta = seal->meta, .start = seal->start, .end = seal->end};
+	BucketGroup rest = {.meta = seal->meta, .start = seal->start};
 	uint32		n = 0;
 
 	if (seal->chunk.n > 0 && write_rest(seal))
@@ -566,7 +547,6 @@ seal_one(BucketTable *table, BucketGroup *group, SealExtent extent)
 	seal_begin(&seal, table, CurrentMemoryContext);
 	seal.meta = group->meta;
 	seal.start = group->start;
-	seal.end = group->end;
 	seal.one_group = true;
 	if (lock_group(&seal))
 	{
@@ -583,14 +563,15 @@ static bool
 enter_group(Seal *seal, MemoryContext groups, TimestampTz limit)
 {
 	MemoryContext caller;
-	bool		entered;
+	bool		over,
+				entered;
 
 	MemoryContextReset(groups);
 	caller = MemoryContextSwitchTo(groups);
 	seal->meta = slot_jsonb(seal, OPEN_META);
 	seal->start = slot_time(seal, OPEN_START);
-	seal->end = window_end(&seal->table->rule, seal->start);
-	entered = lock_group(seal) && begin_group(seal, seal->end <= limit ? SEAL_ALL : SEAL_FULL);
+	over = window_end(&seal->table->rule, seal->start) <= limit;
+	entered = lock_group(seal) && begin_group(seal, over ? SEAL_ALL : SEAL_FULL);
 	MemoryContextSwitchTo(caller);
 	return entered;
 }

@@ -14,6 +14,7 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/timestamp.h"
 
 #include "bucket_table.h"
 
@@ -150,6 +151,29 @@ bucket_table_write(BucketTable *table, BucketStatement statement, Datum *values)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("bucket was not written to \"%s\"", get_rel_name(table->sealed)),
 				 errdetail("A trigger or a rule of the table, or a statement within this one, prevented it.")));
+}
+
+/* Write readings, which get into the order of their times, as a bucket. */
+void
+bucket_table_put(BucketTable *table, BucketStatement statement, Jsonb *meta, TimestampTz start, int32 bucket_no,
+				 Readings *list)
+{
+	Jsonb	   *array,
+			   *summary;
+	Datum		values[SEALED_NCOLUMNS];
+
+	readings_sort(list);
+	readings_finish(list, 0, list->n, &array, &summary);
+	values[SEALED_START - 1] = TimestampTzGetDatum(start);
+	values[SEALED_END - 1] = TimestampTzGetDatum(window_end(&table->rule, start));
+	values[SEALED_FIRST - 1] = TimestampTzGetDatum(list->items[0].at);
+	values[SEALED_LAST - 1] = TimestampTzGetDatum(list->items[list->n - 1].at);
+	values[SEALED_NO - 1] = Int32GetDatum(bucket_no);
+	values[SEALED_COUNT - 1] = Int32GetDatum(list->n);
+	values[SEALED_META - 1] = JsonbPGetDatum(meta);
+	values[SEALED_SUMMARY - 1] = JsonbPGetDatum(summary);
+	values[SEALED_READINGS - 1] = JsonbPGetDatum(array);
+	bucket_table_write(table, statement, values);
 }
 
 /* Let the statements go, when the table is forgotten. */
